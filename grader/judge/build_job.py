@@ -52,7 +52,7 @@ class Building:
     nvcc: Future[Answer] | None
 
     def translated(self) -> None:
-        """Wait until the front end has translated the file, if it runs in this process and needs its GIL."""
+        """Wait until the front end has translated the file, if it runs in this process and therefore needs the GIL."""
 
     def stop(self) -> None:
         """Stop the job and all of its compilers."""

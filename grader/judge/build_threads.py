@@ -89,17 +89,17 @@ class Threads(Building):
         if instrumentation_bypass.renumbers_lines(kernel.plan.original):
             raise BuildError(
                 f"{name} has a #line directive or a linemarker, which would change the line numbers of findings.",
-                "Remove it.",
+                "Remove the #line directive or linemarker.",
             )
         if macro := compiler_conditions.differing_name(kernel.plan.source, kernel.plan.include_dirs):
             raise BuildError(
                 f"{name} uses {macro}, which may have another value for nvcc than for the simulator's compiler. "
                 "Both must compile the same code.",
-                f"Write the kernel without {macro}.",
+                f"Write the kernel without {macro}, whose value may differ.",
             )
         names = imports.refused(kernel.library, kernel.libsim)
         if kernel.plan.compiler.family == "gcc" and imports.entries_in_constants(kernel.library.read_bytes()):
-            names.append("the instruction endbr64 in a constant")
+            names.append("a constant with the bytes of the instruction endbr64")
         word = instrumentation_bypass.unchecked_word(kernel.plan, self._run_compiler())
         if word:
             names.append(word)

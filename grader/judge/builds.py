@@ -85,7 +85,10 @@ def _threads(job: Job) -> Building:
 
 
 def add_answer(stage: Stage, answer: Answer, launches: Mapping[str, tuple[int, int]]) -> None:
-    """Add nvcc's result to the stage *builds*, which has passed. ``launches`` is that of ``Answer.resources``."""
+    """Add nvcc's result to the stage *builds*, which has passed.
+
+    ``launches`` has the threads per block and the dynamic shared memory in bytes, by the launched kernel's name.
+    """
     if answer.error is not None:
         _refuse(stage, answer.error)
         stage.summary = f"{answer.compiler} does not compile it for {compiled_architecture(answer.gpu.arch)}"

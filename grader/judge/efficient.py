@@ -4,20 +4,18 @@ An exercise sets the limits in ``tasks.py`` as bars. A bar is an expression with
 most 1.5. It is computed from values of one call of the launcher, in the exercise's ``efficient`` case. An expression
 may use ``+ - * / // % ** < > ==``, ``min``, ``max``, parentheses, and these names:
 
-    minimum                the bytes that any kernel must move: each input and each output once, or a number that the
-                           task computes
-    flops_needed           the operations of the task's formula; 0 if it has none
-    item                   the bytes of one element of the case's dtype
-    sizes of the case      by their names, such as n
-    counters               every entry of the simulator's totals (see grader/simulator/report.py), such as global_bytes,
-                           sectors, ideal, requests, bank_conflict_ways, launches, scratch_bytes, shared_bytes, atomics,
-                           barriers, blocks
-    registers, spill_bytes, stack_bytes
-                           the maximum over the file's kernels, as nvcc reports it; a bar with these names is graded
-                           only if the file was checked with nvcc
-    flops, special_functions, conversions, active_lanes
-                           the counts of a second run, of a kernel that is built to count them
-                           (grader/judge/operations.py); a check with such a bar takes a second longer
+- ``minimum`` is the number of bytes that any kernel must move: each input and each output once, or a number that the
+  task computes.
+- ``flops_needed`` is the number of operations of the task's formula; 0 if the task has no formula.
+- ``item`` is the size in bytes of one element of the case's dtype.
+- The sizes of the case have their own names, such as ``n``.
+- Every entry of the simulator's totals (``grader/simulator/report.py``) is a counter, such as ``global_bytes``,
+  ``sectors``, ``ideal``, ``requests``, ``bank_conflict_ways``, ``launches``, ``scratch_bytes``, ``shared_bytes``,
+  ``atomics``, ``barriers`` and ``blocks``.
+- ``registers``, ``spill_bytes`` and ``stack_bytes`` are the maximum over the file's kernels, as nvcc reports it. A bar
+  with these names is graded only if the file was checked with nvcc.
+- ``flops``, ``special_functions``, ``conversions`` and ``active_lanes`` are counts of a second run, with a kernel that
+  is built to count them (``grader/judge/operations.py``). A check with such a bar takes a second longer.
 
 If the case has several dtypes, the kernel must meet the bars in each of them.
 """

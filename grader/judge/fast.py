@@ -96,7 +96,8 @@ def judge_measured(
 def judge_times(limits: Sequence[TimeBar], timings: Sequence[Timing], gpu: str) -> list[TimeBarResult]:
     """Compare each limit with the times of its size.
 
-    On a GPU for which the limit is not, its share of that GPU's roofline applies. A limit without a share is skipped.
+    A limit is a time on one model of GPU. On another model, the kernel must reach the limit's share of that model's
+    roofline instead. There, a limit without a share is skipped.
     """
     results = []
     for limit in limits:
@@ -153,6 +154,6 @@ def verify(
     )
     for result in measured:
         timing = by_size[(result.name, result.dtype)]
-        if result.significant and not result.problem:  # too short a time is not significant
+        if result.significant and not result.problem:  # the time is long enough to be measured precisely
             timing.verified_us, timing.verified_error_us = result.microseconds, result.standard_error
     return measured

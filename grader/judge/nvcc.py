@@ -61,7 +61,7 @@ class Answer:
         """The part of the stage's summary that is about nvcc."""
         if self.compiler is None:
             return f"not checked with nvcc: {self.why_not}"
-        return f"also by {self.compiler} for {compiled_architecture(self.gpu.arch)}"
+        return f"also compiles with {self.compiler} for {compiled_architecture(self.gpu.arch)}"
 
     def resources(self, launches: Mapping[str, tuple[int, int]]) -> list[KernelResources]:
         """Return the resources of each kernel.

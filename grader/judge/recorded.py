@@ -21,7 +21,7 @@ from grader.simulator.recording import LANES, Recording
 from grader.verdict import Finding
 
 MOST_LAUNCHES = 6
-"""The maximum number of launches that are tried until the kernel with the finding is recorded, in one run each."""
+"""The maximum number of runs to find the launch of the kernel with the finding. Each run records one launch."""
 
 
 @dataclass

@@ -43,7 +43,7 @@ def attach_findings(run: Run, library: Path, source: Path) -> None:
     run.simulated = report = read_report(run, library, source)
     findings = list(report.findings) if report is not None else []
     if report is not None and result.problem == "unwritten" and _launched_nothing(run, report):
-        # The findings about unwritten outputs are a consequence of the missing launch.
+        # Drop the findings about unwritten outputs: they are a consequence of the missing launch.
         result.problem, findings = "no_launch", [f for f in findings if f.kind != "output_not_written"]
     if not run.leaves_all and (doubt := implausible(result, report)) is not None:
         findings.insert(0, doubt)

@@ -10,9 +10,9 @@ sees only one key.
 In addition, the norm of all errors, relative to the norm of the reference, must be within the tolerance. This detects
 systematic errors that are just within the limit at every element. Rounding errors are far below it at most elements.
 
-An output of zeros, of one constant, of the mean or of the inputs cannot pass. With a tolerance of at most 0.02, every
-element would have to be right to a few hundredths of its row's scale, and that is only possible if the reference is
-such a tensor. The tests try all of these outputs on every case of every exercise.
+An output of zeros, of one constant, of the mean or of the inputs does not pass. The tolerance is at most 0.02, so each
+element must be right to a few hundredths of its row's scale. Such an output passes only if the reference is almost the
+same tensor. The tests try all of these outputs on every case of every exercise.
 
 An error of the distance between the dtype's smallest numbers is always allowed. This matters in f16, where the distance
 is 6e-8.
@@ -36,7 +36,7 @@ SMALLEST_ROW = 1e-4
 
 WORST = 5
 RUN_OF_BYTES = 4
-"""In outputs of one byte per element, so many adjacent elements must be unchanged to count as not written."""
+"""The minimum number of adjacent unchanged bytes that count as not written, in outputs of one byte per element."""
 
 
 def compare(

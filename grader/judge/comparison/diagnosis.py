@@ -109,9 +109,9 @@ class Scene:
         self.finite = bool(torch.isfinite(self.got).all()) and bool(torch.isfinite(self.want).all())
 
     def fits(self, candidate: Any, want: Any = None, slack: float = 3.0, allowed: Any = None) -> bool:
-        """Return whether ``candidate`` is right where ``slack`` times the usual error is allowed.
+        """Return whether ``candidate`` is right everywhere, within ``slack`` times the allowed error.
 
-        A candidate is the output with a suspected error undone.
+        A candidate is the output after a suspected error has been undone.
         """
         want = self.want if want is None else want
         allowed = self.allowed if allowed is None else allowed

@@ -298,7 +298,7 @@ def _torch_clocks(
 ) -> tuple[dict[str, Clock], Any]:
     """Return a clock for eager torch and one for torch.compile, and torch's output.
 
-    The clocks are named after the fields of ``Timing`` that get their medians.
+    The name of a clock is the field of ``Timing`` that gets the median of the clock's times.
     """
     import torch
 

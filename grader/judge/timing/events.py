@@ -73,7 +73,8 @@ def time_on_gpu(
     torch.cuda.synchronize()
     begin = [torch.cuda.Event(enable_timing=True) for _ in range(runs)]
     end = [torch.cuda.Event(enable_timing=True) for _ in range(runs)]
-    # The argument is in clock cycles; the clock is assumed to be 2 GHz. The wait is at most a third of a second.
+    # Let the GPU wait until the host has submitted all runs. _sleep takes clock cycles, assumed to be at 2 GHz. The
+    # maximum is a third of a second.
     torch.cuda._sleep(int(min(host_us * runs * 2000, 600e6)))
     for run in range(runs):
         if other is not None:

@@ -22,7 +22,7 @@ class Limits:
     bytes_per_second: float = math.inf
     operations_per_second: float = math.inf
     l2_bytes: int = 0
-    """The size of the L2 cache. So many bytes may be there already, and need not be read from device memory."""
+    """The size of the L2 cache. Bytes that are already in this cache need not be read from device memory."""
 
     def floor_us(self, task: Exercise, call: Call) -> float:
         """Return the floor of a call in microseconds: the time for its bytes or its operations at the peak rates."""

@@ -28,7 +28,7 @@ from grader.verdict import Timing
 SAME_GPU = 0.95
 """A limit is the goal times this factor, because the ratios of two runs on one GPU differ by a few percent."""
 OTHER_GPU = 0.75
-"""A limit for another GPU is a further factor lower, because kernels are tuned for an H200."""
+"""The share of the roofline required on another GPU is lower by this factor: kernels are tuned for an H200."""
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,10 @@ def compare(goal: Goal, folder: Path) -> Reached:
 
 
 def figure(timing: Timing, yardstick: str) -> float | None:
-    """Return a row's figure for a yardstick; None if it was not recorded.
+    """Return a row's figure by the name of its unit (``yardstick``); None if it was not recorded.
 
-    *copy* is the time of a copy of the same bytes divided by the kernel's. Without such a copy, it is the share of a
-    large copy's bandwidth.
+    The figure for "copy" is the time of a copy of the same bytes, divided by the kernel's time. If no such copy was
+    timed, the figure is the kernel's bandwidth as a share of a large copy's bandwidth.
     """
     if yardstick == "torch":
         return timing.torch_ratio
@@ -161,8 +161,8 @@ def with_time_bars(entry: Entry, task: Exercise) -> Exercise:
 def _time_bar(goal: Goal, row: Row, timing: Timing, gpu: str) -> TimeBar:
     """Return the time limit of a row that meets a goal.
 
-    On other GPUs, a kernel whose floor is the memory's must reach a share of that floor. A kernel whose floor is
-    arithmetic is not judged there: tensor cores of another generation need other instructions.
+    On other GPUs, a memory-bound kernel must reach a share of the roofline. A compute-bound kernel is not judged there:
+    tensor cores of another generation need other instructions.
     """
     at_goal_us = goal.at_most if goal.at_most else timing.median_us * row.value / (goal.at_least or row.value)
     at_most_us = at_goal_us / SAME_GPU
@@ -203,7 +203,7 @@ def _compare_record(goal: Goal, path: Path) -> Reached:
 def _figures(content: Any, path: list[str], name: str = "") -> Iterator[tuple[str, float]]:
     """Yield each number at a path of a record, with its name: the keys that match the path's patterns.
 
-    An element of a list has its members ``name`` and ``title`` as key.
+    The key of a list's element is the text of its members ``name`` and ``title``.
     """
     if not path:
         yield name, float(content)

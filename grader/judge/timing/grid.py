@@ -4,21 +4,20 @@ The result is a CSV file. Each row is written when it is measured, small sizes f
 that are in the file are not measured again. A size that cannot be measured has a row with the reason. Examples are a
 pair of C and H whose head_dim the kernel does not support, and a size that exceeds the GPU's memory.
 
-The columns are, with one row for each size and dtype:
+The file has one row for each size and dtype, with these columns:
 
-===================== ===============================================================================================
-gpu, exercise, dtype  the GPU, the exercise, the dtype; ``source``: the first digits of the kernel file's SHA-256
-N, C, H, B, head_dim  sequence length, width of the model (H heads side by side), heads, sequences
-runs                  timed runs, each from a cold L2 cache, without launch overhead (``grader/judge/timing/bench.py``)
-mean_us, p50_us,      latency of the whole batch, in microseconds
-p99_us
-tokens_per_second     B N / mean
-memory_bytes          of the kernel's tensors, including working memory
-tensor_core_percent   for kernels on tensor cores: FLOP/s of the formula as a share of the peak at the GPU's highest
-                      clock (``grader/judge/timing/floor.py``), not a hardware counter. Nsight Compute's counter is
-                      sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed
-note                  the reason for missing figures
-===================== ===============================================================================================
+- ``gpu``, ``exercise`` and ``dtype`` name what was timed. ``source`` is the start of the kernel file's SHA-256.
+- ``N`` is the sequence length, ``C`` the width of the model (all heads side by side), ``H`` the number of heads, ``B``
+  the number of sequences, and ``head_dim`` the width of a head.
+- ``runs`` is the number of timed runs. Each starts with a cold L2 cache. Launch overhead is not included
+  (``grader/judge/timing/bench.py``).
+- ``mean_us``, ``p50_us`` and ``p99_us`` are the latency of the whole batch in microseconds.
+- ``tokens_per_second`` is B N divided by the mean latency.
+- ``memory_bytes`` is the size of the kernel's tensors, including working memory.
+- ``tensor_core_percent`` is for kernels on tensor cores: the FLOP/s of the formula as a share of the peak at the GPU's
+  highest clock (``grader/judge/timing/floor.py``). It is not a hardware counter, such as Nsight Compute's
+  sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed.
+- ``note`` is the reason for missing figures.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ COLUMNS = [column.name for column in fields(Row)]
 def points(task: Exercise) -> list[Point]:
     """Return all points of an exercise: first the pairs of C and H that are skipped, then the sizes, fastest first."""
     if task.grid is None:
-        raise GraderError(f"{task.name} has no grid of sizes", "Only exercises with `grid=` in tasks.py have one.")
+        raise GraderError(f"{task.name} has no grid of sizes", "A grid of sizes needs `grid=` in tasks.py.")
     allowed = task.grid.head_dims
     left_out, measured = [], []
     for dtype in task.dtypes:

@@ -23,7 +23,7 @@ from grader.judge.timing.machine import gpu_name
 from grader.setup.errors import GraderError
 
 TENSORS, COPIES = 4, 3
-"""The number of tensors (q, k, v and out), and of f32 copies of a tensor while it is drawn: they take memory."""
+"""The tensors that take memory: q, k, v and out, and the f32 copies of one tensor while it is drawn."""
 
 
 class Measurer:
@@ -52,7 +52,9 @@ class Measurer:
         needed = point.B * point.N * point.C * (TENSORS * ITEM_BYTES[point.dtype] + COPIES * ITEM_BYTES["f32"])
         free = torch.cuda.mem_get_info()[0]
         if needed > free:
-            return self._row(point, None, f"needs {needed / 2**30:.3g} GiB, and {free / 2**30:.3g} GiB are free")
+            return self._row(
+                point, None, f"the tensors need {needed / 2**30:.3g} GiB, and {free / 2**30:.3g} GiB are free"
+            )
         try:
             return self._row(point, self._time(point), "")
         except (GraderError, torch.OutOfMemoryError) as error:

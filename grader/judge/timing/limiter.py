@@ -6,21 +6,20 @@ work / rate. The longest of these times is a lower bound of the kernel's time, f
 * The rates are peak rates at the highest clock, from data sheets (``grader/frontend/toolchain/gpus.py``).
 * Only work that any compiler and cache must leave is counted. For each unit, this is:
 
-  ============== ==================================================================================================
-  dram           the first read of each sector, because the cache is cold at the beginning; and the written sectors
-                 that exceed the capacity of the L2 cache
-  l2             for each launch, its distinct read sectors or its distinct written sectors, whichever are more. The
-                 L1 caches are empty at the start of a launch, and may serve all other accesses
-  tensor         operations on tensor cores, each type at its own rate
-  special        special functions. Some are emulated by 20 or more other instructions, which take longer
-  f16, f32       additions and multiplications on CUDA cores, each as half of a fused multiply-add. A warp's
-                 instruction takes as long for one lane as for 32. f64 counts as f32, which is faster
-  shared         wavefronts of shared memory that remain if a compiler merges neighboring accesses into accesses of
-                 16 bytes
-  l1             the wavefronts of ``shared``, and those for the bytes that warps load from and store to global memory
-  issue          the warp instructions that do the work above, without those for loops and addresses
-  launches       ``LAUNCH_US`` for each launch, as for consecutive launches in a stream
-  ============== ==================================================================================================
+  * ``dram`` is the first read of each sector, because the cache is cold at the beginning, and the written sectors that
+    exceed the capacity of the L2 cache.
+  * ``l2`` is, for each launch, its distinct read sectors or its distinct written sectors, whichever are more. The L1
+    caches are empty at the start of a launch, and may serve all other accesses.
+  * ``tensor`` is the operations on tensor cores. Each type has its own rate.
+  * ``special`` is the special functions. Some are emulated by 20 or more other instructions, which take longer.
+  * ``f16`` and ``f32`` are additions and multiplications on CUDA cores. Each counts as half of a fused multiply-add, as
+    if the compiler fused all of them. A warp's instruction takes as long for one lane as for 32. f64 counts as f32,
+    which is faster.
+  * ``shared`` is the wavefronts of shared memory that remain if a compiler merges neighboring accesses into accesses of
+    16 bytes.
+  * ``l1`` is the wavefronts of ``shared``, and those for the bytes that warps load from and store to global memory.
+  * ``issue`` is the warp instructions that do the work above, without those for loops and addresses.
+  * ``launches`` is the time ``LAUNCH_US`` for each launch, as for consecutive launches in a stream.
 
 * A block runs on one SM, and a warp on a quarter of an SM, so a kernel with few blocks or warps cannot use all SMs. All
   launches of a kernel are added up for this, as if they overlapped. It is ignored if the program queries the number of
@@ -95,7 +94,7 @@ def time_bound(
 
 
 def _used(kernel: KernelCounters, gpu: Gpu, by_warps: bool) -> float:
-    """Return the maximum number of SMs that a kernel can use. With ``by_warps``, it may use a fraction of an SM."""
+    """Return the maximum number of SMs that a kernel can use. With ``by_warps``, a warp is a quarter of an SM."""
     if kernel.fits_device:
         return gpu.sms
     blocks = min(gpu.sms, kernel.blocks)
@@ -104,7 +103,7 @@ def _used(kernel: KernelCounters, gpu: Gpu, by_warps: bool) -> float:
     threads = math.prod(kernel.block)
     if kernel.threads == kernel.blocks * threads:
         warps = kernel.blocks * -(-threads // WARP)
-    else:  # the launches have different blocks: each block may have a partial last warp
+    else:  # launches differ in block size: assume a partial last warp in each block
         warps = (kernel.threads + (WARP - 1) * kernel.blocks) // WARP
     return min(blocks, warps / QUARTERS)
 

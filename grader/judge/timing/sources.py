@@ -79,7 +79,7 @@ def digests(root: Path, patterns: tuple[str, ...], known: dict[Path, str] | None
 def write_record(path: Path, content: Mapping[str, Any], root: Path, renewed: tuple[str, ...] | None = None) -> None:
     """Write a record as JSON, with the digests of its sources in the member ``sources``.
 
-    If only a part of the figures was measured again, ``renewed`` are the sources of these; the other sources keep the
+    If only some figures were measured again, ``renewed`` are the sources of these figures. The other sources keep the
     digests of the old record. A file that is not in ``records.toml``, such as one that the user named, gets no digests.
     """
     row = next((row for row in recorded_files(root) if (root / row.file) == path.resolve()), None)

@@ -24,8 +24,9 @@ A size is measured with at least ``FEWEST_SETS`` sets of inputs, and with more u
 sets would not make an attack harder: each call is compared with the reference, and a kernel could only make its own
 times vary more.
 
-A time below the physical floor is an error. The floor is the time that the bytes need at the memory's peak rate, except
-for those that the cache may hold, or that the operations need at the SMs' peak rate (``grader.judge.timing.floor``).
+A time below the physical floor is an error. The floor is the longer of two times (``grader.judge.timing.floor``): that
+of the bytes at the memory's peak rate, without those that the cache may hold, and that of the operations at the SMs'
+peak rate.
 """
 
 from __future__ import annotations
@@ -209,7 +210,8 @@ class Clock:
             chosen = torch.randint(
                 self.out_start // 4, self.end // 4, (CHOSEN_WORDS,), device=self.device, generator=self.random
             )
-            self.other.sum()  # only read: written lines would be written back during the kernel's time
+            # Fill the L2 cache by reads. Cache lines filled by writes would be written back during the kernel's time.
+            self.other.sum()
             memory.forget_cached()
             memory.finish()
             request = "\n".join([f"run {launcher} {self.out_start} {memory.bytes}", *lines])
@@ -354,7 +356,8 @@ def verify(
         try:
             times = _time_kernel(kernel, clocks, limits, results)
             _time_nothing(nothing, clocks)
-        except (SharingFailed, torch.OutOfMemoryError) as error:  # the empty kernel could be timed before
+        except (SharingFailed, torch.OutOfMemoryError) as error:
+            # The empty kernel could be timed before, so the error is due to the kernel's process.
             raise GraderError(f"the kernel's process prevents the measurement: {str(error).splitlines()[0]}") from error
     finally:
         gc.enable()
