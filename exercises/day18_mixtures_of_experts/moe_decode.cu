@@ -7,7 +7,6 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include "llmk/few_rows.cuh"
 #include "llmk/mma.cuh"
 #include "llmk/reduce.cuh"
 

@@ -4,41 +4,51 @@
 //   x, out: [tokens, hidden]     ids, weights: [tokens, top_k]     gate_up: [experts, 2 inter, hidden], gate above up
 //   down: [experts, hidden, inter]     middle: [tokens * top_k, inter], the workspace
 //
-// A *pair* is a token with one of its experts. The first kernel computes silu(gate) * up of every pair, a tile of eight
+// A *pair* is a token with one of its experts. The first kernel computes silu(gate) * up of every pair, a tile of 16
 // features of an expert at a time. In the second a tile is 16 features of out: it goes through all chosen experts,
 // so their weighted results are added up in shared memory, without atomics and in the same order in every run.
 //
-// A team of `parts` warps computes a tile: each warp sums over a part of k. Tensor cores multiply as in day 4's few_rows,
-// but a lane loads its weights straight into registers: 256 neighboring bytes of each of eight rows per chunk, one chunk
-// ahead of the one that it multiplies. DRAM delivers long pieces of few rows faster than short pieces of many.
+// A team of `parts` warps computes a tile: each warp sums over a part of k. In each mma.sync the weights are operand A,
+// with 16 features as rows, and eight pairs are the columns of operand B. A lane loads its weights straight into
+// registers: 128 neighboring bytes of each of 16 rows per chunk, one chunk ahead of the one that it multiplies. DRAM
+// delivers long pieces of few rows faster than short pieces of many. The rows of the pairs arrive in shared memory by
+// cp.async at the same time, because waiting for them would take longer than for the weights, which are ahead.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 
 #include "llmk/decode.cuh"
-#include "llmk/few_rows.cuh"
 #include "llmk/mbarrier.cuh"
 #include "llmk/mma.cuh"
 #include "llmk/reduce.cuh"
 
 constexpr int kWarps = 16;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kMostTokens = 64;
 constexpr int kMostExperts = 1024, kMostPairs = 1024;
-constexpr int kTile = 8;   // features of mma.sync; a warp multiplies two such tiles in turn
-constexpr int kStep = 32;  // columns that a lane's 16 bytes of each row make up
-constexpr int kSteps = 4;  // steps per chunk
+constexpr int kTile = 16;       // features of a tile
+constexpr int kPairTile = 8;    // pairs that an mma.sync multiplies
+constexpr int kSlotPairs = 32;  // the maximum number of pairs of a slot
+constexpr int kStep = 32;       // columns that a lane's 16 bytes of each row make up
+constexpr int kSteps = 2;       // steps per chunk
 constexpr int kChunk = kSteps * kStep;
-constexpr int kRowTiles = kMostTokens / 16;
-constexpr int kSums = kMostTokens * kTile;  // floats of a warp and tile: [pair or token][feature]
-constexpr int kSharedBytes = kWarps * 2 * kSums * 4;
+constexpr int kTileSums = kTile * kPairTile;  // floats: [feature][pair], or [token][feature]
 
-// The pairs, sorted by expert. A *slot* is an expert that at least one token chose.
+// What depends on kPairTiles, the maximum number of tiles of 8 pairs in a slot: 1 for up to 8 tokens, otherwise 4. Eight
+// tokens per tile also suffice for the second kernel's table of up to 64 tokens.
+template <int kPairTiles>
+struct Sizes {
+    static constexpr int kSums = 2 * kPairTiles * kTileSums;  // floats per warp
+    static constexpr int kQueue = 2 * kPairTiles * kSteps;    // 16-byte entries per lane: two chunks
+    static constexpr int kBytes = kWarps * kSums * 4 + kQueue * kThreads * 16;
+};
+
+// The pairs, sorted by expert. A *slot* is up to kSlotPairs pairs of an expert.
 struct Routing {
-    int expert[kMostExperts];     // the expert of each slot
-    int first[kMostExperts + 1];  // the first pair of each slot, in `pairs`
+    int expert[kMostPairs];     // the expert of each slot
+    int first[kMostPairs + 1];  // the first pair of each slot, in `pairs`
     int pairs[kMostPairs];
     int next[kMostExperts];  // per expert: its number of pairs, later the place of its next pair
     int slots;
@@ -50,27 +60,31 @@ struct Routing {
         __syncthreads();
         if (threadIdx.x < 32) {
             const int lane = threadIdx.x;
-            int before = 0, used = 0;
+            int pairs_before = 0, slots_before = 0;
             for (int some = 0; some < experts; some += 32) {
                 const int own = some + lane < experts ? next[some + lane] : 0;
-                int up_to_here = own;
+                const int own_slots = (own + kSlotPairs - 1) / kSlotPairs;
+                int pairs_to_here = own, slots_to_here = own_slots;
 #pragma unroll
                 for (int distance = 1; distance < 32; distance *= 2) {
-                    const int other = __shfl_up_sync(llmk::kAllLanes, up_to_here, distance);
-                    if (lane >= distance) up_to_here += other;
+                    const int more_pairs = __shfl_up_sync(llmk::kAllLanes, pairs_to_here, distance);
+                    const int more_slots = __shfl_up_sync(llmk::kAllLanes, slots_to_here, distance);
+                    if (lane >= distance) pairs_to_here += more_pairs;
+                    if (lane >= distance) slots_to_here += more_slots;
                 }
-                const unsigned chosen = __ballot_sync(llmk::kAllLanes, own > 0);
-                if (own > 0) {
-                    const int slot = used + __popc(chosen & ((1u << lane) - 1));
+                const int first_pair = pairs_before + pairs_to_here - own;
+                if (own > 0) next[some + lane] = first_pair;
+                for (int s = 0; s < own_slots; ++s) {
+                    const int slot = slots_before + slots_to_here - own_slots + s;
                     expert[slot] = some + lane;
-                    first[slot] = next[some + lane] = before + up_to_here - own;
+                    first[slot] = first_pair + s * kSlotPairs;
                 }
-                used += __popc(chosen);
-                before += __shfl_sync(llmk::kAllLanes, up_to_here, 31);
+                pairs_before += __shfl_sync(llmk::kAllLanes, pairs_to_here, 31);
+                slots_before += __shfl_sync(llmk::kAllLanes, slots_to_here, 31);
             }
             if (lane == 0) {
-                first[used] = before;
-                slots = used;
+                first[slots_before] = pairs_before;
+                slots = slots_before;
             }
         }
         __syncthreads();
@@ -78,6 +92,7 @@ struct Routing {
         for (int p = threadIdx.x; p < count; p += kThreads) pairs[atomicAdd(next + ids[p], 1)] = p;
         __syncthreads();
     }
+    __device__ int count(int slot) const { return first[slot + 1] - first[slot]; }
 };
 
 // The division of warps into teams of `parts` warps. The constructor chooses the number that finishes first.
@@ -108,84 +123,117 @@ struct Teams {
     }
 };
 
-// The rows of operand A that a lane loads: those of pairs i and i + 8 of each 16 pairs of a slot; -1 for no pair.
+// The rows of operand B that a lane loads: pair i of each 8 pairs of a slot; -1 for no pair.
+template <int kPairTiles>
 struct Rows {
-    int tiles;  // tiles of 16 pairs
-    int row[kRowTiles][2];
+    int tiles;  // tiles of 8 pairs
+    int row[kPairTiles];
 
     // pairs_per_row: the number of neighboring pairs that share a row
     __device__ Rows(const Routing& routing, int slot, int i, int pairs_per_row) {
-        const int first = routing.first[slot], count = routing.first[slot + 1] - first;
-        tiles = (count + 15) / 16;
+        const int first = routing.first[slot], count = routing.count(slot);
+        tiles = (count + kPairTile - 1) / kPairTile;
 #pragma unroll
-        for (int m = 0; m < 2 * kRowTiles; ++m) {
-            row[m / 2][m % 2] = 8 * m + i < count ? routing.pairs[first + 8 * m + i] / pairs_per_row : -1;
+        for (int n = 0; n < kPairTiles; ++n) {
+            row[n] = kPairTile * n + i < count ? routing.pairs[first + kPairTile * n + i] / pairs_per_row : -1;
         }
     }
 };
 
-// Eight rows and kChunk columns of weights: lane (i, t) has columns 8 t ... 8 t + 7 of row i, of each 32 columns.
+// 16 rows and kChunk columns of weights: lane (i, t) has columns 8 t ... 8 t + 7 of rows i and i + 8, of each 32 columns.
 struct Chunk {
-    uint4 steps[kSteps];
+    uint4 low[kSteps], high[kSteps];
 
-    // row: the row of this lane     column: its first column in this chunk     Columns outside of the matrix become 0.
+    // row: row i of the tile     has_high: whether the tile has rows 8 to 15     column: this lane's first column in
+    // this chunk     Rows and columns outside of the matrix become 0.
     template <typename T>
-    __device__ __forceinline__ void load(const T* row, int column, int columns) {
+    __device__ __forceinline__ void load(const T* row, bool has_high, int column, int columns) {
+        const T* high_row = row + 8LL * columns;
 #pragma unroll
         for (int s = 0; s < kSteps; ++s, column += kStep) {
-            steps[s] = make_uint4(0, 0, 0, 0);
-            if (column < columns) steps[s] = __ldcs(reinterpret_cast<const uint4*>(row + column));
+            low[s] = high[s] = make_uint4(0, 0, 0, 0);
+            if (column < columns) low[s] = __ldcs(reinterpret_cast<const uint4*>(row + column));
+            if (column < columns && has_high) high[s] = __ldcs(reinterpret_cast<const uint4*>(high_row + column));
         }
     }
 };
 
-// Multiply the pairs' rows of `left` [.., columns] by a chunk of weights, and add the products to `sums`.
-template <typename T>
-__device__ __forceinline__ void multiply(float (&sums)[kRowTiles][4], const Chunk& chunk, const T* left,
-                                         const Rows& rows, int column, int columns) {
+// A lane's columns of the pairs' rows, for the present chunk and the next one.
+template <int kPairTiles>
+struct PairQueue {
+    uint4* own;  // entry e of this lane is own[e * kThreads]
+    int stage = 0;
+
+    __device__ explicit PairQueue(unsigned char* shared)
+        : own(reinterpret_cast<uint4*>(shared + kWarps * Sizes<kPairTiles>::kSums * 4) + threadIdx.x) {}
+
+    // left: [.., columns]     column: this lane's first column in the chunk
+    template <typename T>
+    __device__ __forceinline__ void fetch(const T* left, const Rows<kPairTiles>& rows, int column, int columns,
+                                          int to_stage) const {
 #pragma unroll
-    for (int s = 0; s < kSteps; ++s, column += kStep) {
-        const uint4 b = chunk.steps[s];
+        for (int n = 0; n < kPairTiles; ++n) {
+            if (n >= rows.tiles) break;
+            const T* row = left + static_cast<long long>(rows.row[n]) * columns;
 #pragma unroll
-        for (int m = 0; m < kRowTiles; ++m) {
-            if (m >= rows.tiles) break;
-            uint4 a[2];
-#pragma unroll
-            for (int h = 0; h < 2; ++h) {
-                const T* row = left + static_cast<long long>(rows.row[m][h]) * columns;
-                a[h] = llmk::eight_columns(row, rows.row[m][h] >= 0, column, columns, true);
+            for (int s = 0; s < kSteps; ++s) {
+                const int from = column + s * kStep;
+                const bool exists = rows.row[n] >= 0 && from < columns;
+                uint4* to = own + ((to_stage * kPairTiles + n) * kSteps + s) * kThreads;
+                __pipeline_memcpy_async(to, exists ? row + from : left, 16, exists ? 0 : 16);
             }
-            const unsigned first[4] = {a[0].x, a[1].x, a[0].y, a[1].y}, second[4] = {a[0].z, a[1].z, a[0].w, a[1].w};
-            llmk::mma_m16n8k16<T>(sums[m], first, b.x, b.y);
-            llmk::mma_m16n8k16<T>(sums[m], second, b.z, b.w);
+        }
+    }
+    __device__ __forceinline__ uint4 get(int n, int s) const {
+        return own[((stage * kPairTiles + n) * kSteps + s) * kThreads];
+    }
+};
+
+// Multiply a chunk of weights by the pairs' rows, and add the products to `sums`. tiles: the slot's tiles of 8 pairs
+template <typename T, int kPairTiles>
+__device__ __forceinline__ void multiply(float (&sums)[kPairTiles][4], const Chunk& chunk,
+                                         const PairQueue<kPairTiles>& queue, int tiles) {
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+        const uint4 low = chunk.low[s], high = chunk.high[s];
+        const unsigned first[4] = {low.x, high.x, low.y, high.y}, second[4] = {low.z, high.z, low.w, high.w};
+#pragma unroll
+        for (int n = 0; n < kPairTiles; ++n) {
+            if (n >= tiles) break;
+            const uint4 b = queue.get(n, s);
+            llmk::mma_m16n8k16<T>(sums[n], first, b.x, b.y);
+            llmk::mma_m16n8k16<T>(sums[n], second, b.z, b.w);
         }
     }
 }
 
-// Store the accumulators of one or all 16 x 8 tiles as [pair][feature].
-__device__ __forceinline__ void store_sums(float* to, const float (&sums)[kRowTiles][4], int tiles) {
+// Store the accumulators of 16 features and up to 8 kPairTiles pairs, [feature][pair] for each 8 pairs.
+template <int kPairTiles>
+__device__ __forceinline__ void store_sums(float* to, const float (&sums)[kPairTiles][4], int tiles) {
     float2* pairs = reinterpret_cast<float2*>(to) + threadIdx.x % 32;
 #pragma unroll
-    for (int m = 0; m < kRowTiles; ++m) {
-        if (m >= tiles) break;
-        pairs[64 * m] = make_float2(sums[m][0], sums[m][1]);
-        pairs[64 * m + 32] = make_float2(sums[m][2], sums[m][3]);
+    for (int n = 0; n < kPairTiles; ++n) {
+        if (n >= tiles) break;
+        pairs[n * kTileSums / 2] = make_float2(sums[n][0], sums[n][1]);
+        pairs[n * kTileSums / 2 + 32] = make_float2(sums[n][2], sums[n][3]);
     }
 }
 
 // middle = silu(x gate^T) * (x up^T), for every pair.
-template <typename T>
+template <int kPairTiles, typename T>
 __global__ void __launch_bounds__(kThreads, 1)
     gate_up_kernel(const T* __restrict__ x, const int* __restrict__ ids, const T* __restrict__ gate_up,
                    T* __restrict__ middle, int tokens, int experts, int top_k, int hidden, int inter) {
+    constexpr int kSums = Sizes<kPairTiles>::kSums;
     extern __shared__ __align__(16) unsigned char shared[];
     __shared__ Routing routing;
     llmk::griddepcontrol_launch_dependents();
     routing.build(ids, tokens * top_k, experts);
 
-    float* all_sums = reinterpret_cast<float*>(shared);  // [kWarps][2][kSums]
+    float* all_sums = reinterpret_cast<float*>(shared);  // [kWarps][gate, up][kSums / 2]
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
-    const int tiles = inter / kTile, items = routing.slots * tiles, chunks = (hidden + kChunk - 1) / kChunk;
+    const int tiles = (inter + kTile - 1) / kTile, items = routing.slots * tiles;
+    const int chunks = (hidden + kChunk - 1) / kChunk;
     const Teams split(items, chunks);
     const int own_chunks = (chunks + split.parts - 1) / split.parts;
     const int first = min(split.part * own_chunks, chunks), end = min(first + own_chunks, chunks);
@@ -195,152 +243,193 @@ __global__ void __launch_bounds__(kThreads, 1)
         const long long row = 2LL * routing.expert[item / tiles] * inter + item % tiles * kTile + i;
         return gate_up + row * hidden;
     };
+    auto has_high = [&](int item) { return item % tiles * kTile + 8 < inter; };
+    auto rows_of = [&](int item) { return Rows<kPairTiles>(routing, item / tiles, i, top_k); };
 
-    const T* row = gate_up;
     Chunk gate, up;
-    if (split.team < items) {
-        row = row_of(split.team);
-        if (first < end) gate.load(row, first_column, hidden);
+    PairQueue<kPairTiles> queue(shared);
+    if (split.team < items && first < end) {
+        gate.load(row_of(split.team), has_high(split.team), first_column, hidden);
+        queue.fetch(x, rows_of(split.team), first_column, hidden, 0);
     }
+    __pipeline_commit();
     for (int item = split.team; item < items; item += split.teams) {
-        const int slot = item / tiles;
-        const Rows rows(routing, slot, i, top_k);
-        float gate_sums[kRowTiles][4] = {}, up_sums[kRowTiles][4] = {};
+        const int slot = item / tiles, next_item = item + split.teams;
+        const T* row = row_of(item);
+        const Rows<kPairTiles> rows = rows_of(item);
+        float gate_sums[kPairTiles][4] = {}, up_sums[kPairTiles][4] = {};
         for (int chunk = first; chunk < end; ++chunk) {
             const int column = chunk * kChunk + 8 * t;
-            up.load(row + up_rows, column, hidden);
-            multiply(gate_sums, gate, x, rows, column, hidden);
+            up.load(row + up_rows, has_high(item), column, hidden);
             if (chunk + 1 < end) {
-                gate.load(row, column + kChunk, hidden);
-            } else if (item + split.teams < items) {
-                row = row_of(item + split.teams);
-                gate.load(row, first_column, hidden);
+                queue.fetch(x, rows, column + kChunk, hidden, queue.stage ^ 1);
+            } else if (next_item < items) {
+                queue.fetch(x, rows_of(next_item), first_column, hidden, queue.stage ^ 1);
             }
-            multiply(up_sums, up, x, rows, column, hidden);
+            __pipeline_commit();
+            __pipeline_wait_prior(1);
+            multiply<T>(gate_sums, gate, queue, rows.tiles);
+            if (chunk + 1 < end) {
+                gate.load(row, has_high(item), column + kChunk, hidden);
+            } else if (next_item < items) {
+                gate.load(row_of(next_item), has_high(next_item), first_column, hidden);
+            }
+            multiply<T>(up_sums, up, queue, rows.tiles);
+            queue.stage ^= 1;
         }
-        float* own = all_sums + warp * 2 * kSums;
+        float* own = all_sums + warp * kSums;
         store_sums(own, gate_sums, rows.tiles);
-        store_sums(own + kSums, up_sums, rows.tiles);
+        store_sums(own + kSums / 2, up_sums, rows.tiles);
         split.sync();
-        const int first_pair = routing.first[slot], outputs = (routing.first[slot + 1] - first_pair) * kTile;
-        const float* of_team = all_sums + (warp - split.part) * 2 * kSums;
+        const int first_pair = routing.first[slot], outputs = routing.count(slot) * kTile;
+        const float* of_team = all_sums + (warp - split.part) * kSums;
         for (int o = split.part * 32 + lane; o < outputs; o += 32 * split.parts) {
-            float gate = 0.0f, up_sum = 0.0f;
+            const int feature = o % kTile, pair = o / kTile;
+            if (item % tiles * kTile + feature >= inter) continue;
+            const int at = pair / kPairTile * kTileSums + feature * kPairTile + pair % kPairTile;
+            float gate_sum = 0.0f, up_sum = 0.0f;
             for (int p = 0; p < split.parts; ++p) {
-                gate += of_team[p * 2 * kSums + o];
-                up_sum += of_team[p * 2 * kSums + kSums + o];
+                gate_sum += of_team[p * kSums + at];
+                up_sum += of_team[p * kSums + kSums / 2 + at];
             }
-            const long long pair = routing.pairs[first_pair + o / kTile];
-            middle[pair * inter + item % tiles * kTile + o % kTile] =
-                static_cast<T>(gate / (1.0f + __expf(-gate)) * up_sum);
+            const long long to = static_cast<long long>(routing.pairs[first_pair + pair]) * inter;
+            middle[to + item % tiles * kTile + feature] =
+                static_cast<T>(gate_sum / (1.0f + __expf(-gate_sum)) * up_sum);
         }
         split.sync();  // the sums have been read
     }
 }
 
 // out = the sum of weights * (middle down^T) over a token's pairs.
-template <typename T>
+template <int kPairTiles, typename T>
 __global__ void __launch_bounds__(kThreads, 1)
     down_kernel(const T* __restrict__ middle, const int* __restrict__ ids, const float* __restrict__ weights,
                 const T* __restrict__ down, T* __restrict__ out, int tokens, int experts, int top_k, int hidden,
                 int inter) {
+    constexpr int kSums = Sizes<kPairTiles>::kSums;
     extern __shared__ __align__(16) unsigned char shared[];
     __shared__ Routing routing;
     routing.build(ids, tokens * top_k, experts);
 
-    float* all_sums = reinterpret_cast<float*>(shared);  // [kWarps][2][kSums]
+    float* all_sums = reinterpret_cast<float*>(shared);  // [kWarps][kSums], of which a warp uses [tokens][kTile]
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
-    const int tiles = (hidden + 2 * kTile - 1) / (2 * kTile);
+    const int tiles = (hidden + kTile - 1) / kTile;
     const int of_expert = (inter + kChunk - 1) / kChunk, chunks = routing.slots * of_expert;
     const Teams split(tiles, chunks);
     const int own_chunks = (chunks + split.parts - 1) / split.parts;
     const int first = min(split.part * own_chunks, chunks), end = min(first + own_chunks, chunks);
 
     // Chunk c of a tile is kChunk columns of the expert of slot c / of_expert, from column c % of_expert * kChunk on.
-    auto load = [&](Chunk& to, int tile, int half, int chunk) {
-        const int feature = (2 * tile + half) * kTile + i;
-        const long long row = static_cast<long long>(routing.expert[chunk / of_expert]) * hidden + feature;
-        const int columns = feature < hidden ? inter : 0;  // 0 if the feature is past the last row of down
-        to.load(down + row * inter, chunk % of_expert * kChunk + 8 * t, columns);
+    auto load = [&](Chunk& to, int tile, int chunk) {
+        const long long row = static_cast<long long>(routing.expert[chunk / of_expert]) * hidden + tile * kTile + i;
+        to.load(down + row * inter, tile * kTile + 8 < hidden, chunk % of_expert * kChunk + 8 * t, inter);
     };
-    Chunk low, high;
-    if (split.team < tiles && first < end) load(low, split.team, 0, first);  // weights only: they need not wait
+    PairQueue<kPairTiles> queue(shared);
+    auto fetch = [&](int chunk, int to_stage) {
+        const Rows<kPairTiles> rows(routing, chunk / of_expert, i, 1);
+        queue.fetch(middle, rows, chunk % of_expert * kChunk + 8 * t, inter, to_stage);
+    };
+    Chunk even, odd;                                                       // the weights of every second chunk
+    if (split.team < tiles && first < end) load(even, split.team, first);  // weights only: they need not wait
     llmk::griddepcontrol_wait();
+    if (split.team < tiles && first < end) fetch(first, 0);
+    __pipeline_commit();
 
-    float* own = all_sums + warp * 2 * kSums;
+    float* own = all_sums + warp * kSums;
     for (int tile = split.team; tile < tiles; tile += split.teams) {
-        for (int o = lane; o < tokens * 2 * kTile; o += 32) own[o] = 0.0f;
-        for (int chunk = first; chunk < end;) {
-            const int slot = chunk / of_expert, end_of_slot = min(end, (slot + 1) * of_expert);
-            const Rows rows(routing, slot, i, 1);
-            float sums[2][kRowTiles][4] = {};
-            for (; chunk < end_of_slot; ++chunk) {
-                const int column = chunk % of_expert * kChunk + 8 * t;
-                load(high, tile, 1, chunk);
-                multiply(sums[0], low, middle, rows, column, inter);
-                if (chunk + 1 < end) {
-                    load(low, tile, 0, chunk + 1);
-                } else if (tile + split.teams < tiles) {
-                    load(low, tile + split.teams, 0, first);
-                }
-                multiply(sums[1], high, middle, rows, column, inter);
+        const int next_tile = tile + split.teams;
+        for (int o = lane; o < tokens * kTile; o += 32) own[o] = 0.0f;
+        float sums[kPairTiles][4] = {};
+        // Multiply a chunk, after the loads of the next one have begun. At the end of a slot, add its sums to the table.
+        auto advance = [&](int chunk, const Chunk& present, Chunk& next) {
+            const bool last = chunk + 1 == end;
+            if (!last || next_tile < tiles) {
+                load(next, last ? next_tile : tile, last ? first : chunk + 1);
+                fetch(last ? first : chunk + 1, queue.stage ^ 1);
             }
+            __pipeline_commit();
+            __pipeline_wait_prior(1);
+            const int slot = chunk / of_expert, count = routing.count(slot);
+            multiply<T>(sums, present, queue, (count + kPairTile - 1) / kPairTile);
+            queue.stage ^= 1;
+            if (!last && (chunk + 1) % of_expert != 0) return;
             __syncwarp();  // the previous slot's additions, or the zeros
 #pragma unroll
-            for (int m = 0; m < 2 * kRowTiles; ++m) {
-                const int pair = rows.row[m / 2][m % 2];
-                if (pair < 0) continue;
-                const float weight = weights[pair];
+            for (int n = 0; n < kPairTiles; ++n) {
 #pragma unroll
-                for (int w = 0; w < 2; ++w) {
-                    const float* add = sums[w][m / 2] + m % 2 * 2;
-                    float2* to = reinterpret_cast<float2*>(own + (pair / top_k * 2 + w) * kTile) + t;
-                    *to = make_float2(to->x + weight * add[0], to->y + weight * add[1]);
+                for (int h = 0; h < 2; ++h) {
+                    const int place = kPairTile * n + 2 * t + h;
+                    if (place >= count) continue;
+                    const int pair = routing.pairs[routing.first[slot] + place];
+                    const float weight = weights[pair];
+                    float* to = own + pair / top_k * kTile + i;
+                    to[0] += weight * sums[n][h];
+                    to[8] += weight * sums[n][2 + h];
                 }
+                sums[n][0] = sums[n][1] = sums[n][2] = sums[n][3] = 0.0f;
             }
+        };
+        int chunk = first;
+        for (; chunk + 1 < end; chunk += 2) {
+            advance(chunk, even, odd);
+            advance(chunk + 1, odd, even);
+        }
+        if (chunk < end) {
+            advance(chunk, even, odd);
+            even = odd;
         }
         split.sync();
-        const float* of_team = all_sums + (warp - split.part) * 2 * kSums;
-        for (int o = split.part * 32 + lane; o < tokens * 2 * kTile; o += 32 * split.parts) {
-            const int feature = tile * 2 * kTile + o % (2 * kTile);
+        const float* of_team = all_sums + (warp - split.part) * kSums;
+        for (int o = split.part * 32 + lane; o < tokens * kTile; o += 32 * split.parts) {
+            const int feature = tile * kTile + o % kTile;
             if (feature >= hidden) continue;
             float sum = 0.0f;
-            for (int p = 0; p < split.parts; ++p) sum += of_team[p * 2 * kSums + o];
-            out[static_cast<long long>(o / (2 * kTile)) * hidden + feature] = static_cast<T>(sum);
+            for (int p = 0; p < split.parts; ++p) sum += of_team[p * kSums + o];
+            out[static_cast<long long>(o / kTile) * hidden + feature] = static_cast<T>(sum);
         }
         split.sync();
     }
+}
+
+template <int kPairTiles, typename T>
+void moe_decode(const T* x, const int* ids, const float* weights, const T* gate_up, const T* down, T* middle, T* out,
+                int tokens, int experts, int top_k, int hidden, int inter, cudaStream_t stream) {
+    constexpr int kBytes = Sizes<kPairTiles>::kBytes;
+    const auto gate_up_of = gate_up_kernel<kPairTiles, T>;
+    const auto down_of = down_kernel<kPairTiles, T>;
+    int device, sms;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    cudaFuncSetAttribute(gate_up_of, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+    cudaFuncSetAttribute(down_of, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+    // One block per SM, or a block per tile if there are fewer tiles.
+    const long long most_tiles = static_cast<long long>(tokens) * top_k * ((inter + kTile - 1) / kTile);
+    const int first_blocks = static_cast<int>(std::min<long long>(sms, most_tiles));
+    gate_up_of<<<first_blocks, kThreads, kBytes, stream>>>(x, ids, gate_up, middle, tokens, experts, top_k, hidden,
+                                                           inter);
+    // The second kernel may start where SMs are free, and load its first weights, before the first kernel has ended.
+    cudaFuncAttributes compiled = {};
+    cudaFuncGetAttributes(&compiled, down_of);
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(std::min(sms, (hidden + kTile - 1) / kTile));
+    config.blockDim = dim3(kThreads);
+    config.dynamicSmemBytes = kBytes;
+    config.stream = stream;
+    config.attrs = &early;
+    config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
+    cudaLaunchKernelEx(&config, down_of, static_cast<const T*>(middle), ids, weights, down, out, tokens, experts, top_k,
+                       hidden, inter);
 }
 
 template <typename T>
 void moe_decode(const T* x, const int* ids, const float* weights, const T* gate_up, const T* down, T* middle, T* out,
                 int tokens, int experts, int top_k, int hidden, int inter, cudaStream_t stream) {
     if (tokens == 0) return;
-    int device, sms;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-    const int most_slots = std::min(experts, tokens * top_k);
-    cudaFuncSetAttribute(gate_up_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-    cudaFuncSetAttribute(down_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-    // One block per SM, or a block per tile if there are fewer tiles.
-    const int first_blocks = std::min<long long>(sms, static_cast<long long>(most_slots) * (inter / kTile));
-    gate_up_kernel<T><<<first_blocks, kThreads, kSharedBytes, stream>>>(x, ids, gate_up, middle, tokens, experts, top_k,
-                                                                        hidden, inter);
-    // The second kernel may start where SMs are free, and load its first weights, before the first kernel has ended.
-    cudaFuncAttributes compiled = {};
-    cudaFuncGetAttributes(&compiled, down_kernel<T>);
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(std::min(sms, hidden / kTile));
-    config.blockDim = dim3(kThreads);
-    config.dynamicSmemBytes = kSharedBytes;
-    config.stream = stream;
-    config.attrs = &early;
-    config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
-    cudaLaunchKernelEx(&config, down_kernel<T>, static_cast<const T*>(middle), ids, weights, down, out, tokens, experts,
-                       top_k, hidden, inter);
+    const auto decode = tokens <= kPairTile ? moe_decode<1, T> : moe_decode<kSlotPairs / kPairTile, T>;
+    decode(x, ids, weights, gate_up, down, middle, out, tokens, experts, top_k, hidden, inter, stream);
 }
 
 extern "C" void moe_decode_f16(const __half* x, const int* ids, const float* weights, const __half* gate_up,
