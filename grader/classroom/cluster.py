@@ -28,6 +28,7 @@ from grader.classroom.executor import Died, Outcome
 from grader.classroom.jobs import Job
 from grader.course import Course
 from grader.execution.runner import tiers
+from grader.setup import shipped
 from grader.setup.errors import GraderError
 
 LOOK = 5.0
@@ -230,6 +231,6 @@ def _ray() -> Any:
     except ImportError as error:
         raise GraderError(
             "--cluster needs Ray, which is not installed",
-            "`make cluster` installs it; elsewhere pip install 'llm-kernels[cluster]'.",
+            f"Install it: {shipped.install_extra('cluster') if shipped.IN_WHEEL else 'make cluster'}",
         ) from error
     return ray

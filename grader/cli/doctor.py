@@ -109,7 +109,8 @@ def torch_package() -> Examined:
     try:
         version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
-        return Examined("torch", MISSING, "not installed", "Run `make` in the course folder: it installs torch.")
+        advice = "pip install torch" if shipped.IN_WHEEL else "Run `make` in the course folder: it installs torch."
+        return Examined("torch", MISSING, "not installed", advice)
     build = torch_build()
     return Examined("torch", GOOD, f"{version}, built for {build}" if build else version)
 
@@ -165,12 +166,8 @@ def nvcc_compiler() -> Examined:
     """Examine nvcc. It is needed for a real GPU; in the stage *builds*, it adds its errors, registers and occupancy."""
     from grader.frontend.toolchain.compilers import find_nvcc
 
-    extra = (
-        "pip install the wheel with its extra [nvcc]"
-        if shipped.IN_WHEEL
-        else "pip install -e '.[nvcc]' in the course folder"
-    )
-    advice = f"Without nvcc, *builds* shows no registers and no occupancy. Install the CUDA toolkit, or: {extra}."
+    extra = shipped.install_extra("nvcc")
+    advice = f"Without nvcc, *builds* shows no registers and no occupancy. Install the CUDA toolkit, or: {extra}"
     try:
         compiler = find_nvcc()
     except GraderError as error:
@@ -206,7 +203,8 @@ def gpu() -> Examined:
         said = next(iter((result.stderr or result.stdout).strip().splitlines()), "nvidia-smi failed")
         return Examined("GPU", OPTIONAL, said, advice)
     if torch_build() == "CPUs":
-        advice = "The installed torch is built for CPUs. To use the GPU, install pip's build for CUDA: make TORCH=pip"
+        other = "pip install --force-reinstall torch" if shipped.IN_WHEEL else "make TORCH=pip"
+        advice = f"The installed torch is built for CPUs. To use the GPU, install pip's build for CUDA: {other}"
         return Examined("GPU", OPTIONAL, "; ".join(names), advice)
     return Examined("GPU", GOOD, "; ".join(names))
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import platform
 import sys
 
+from grader.setup import shipped
+
 PYTHONS = ((3, 11), (3, 13), (3, 14))
 """The Python versions with which the demo and the lessons were tested: see the table of machines in tests/README.md."""
 
-_WITH_KERNELS = "run the course in a container (.devcontainer/Containerfile) or in WSL 2."
+_CONTAINER = "a Linux container" if shipped.IN_WHEEL else "a container (.devcontainer/Containerfile)"
+_WITH_KERNELS = f"run the course in {_CONTAINER} or in WSL 2."
 
 
 def untested(

@@ -25,6 +25,24 @@ COURSE = _INSIDE if IN_WHEEL else _INSIDE.parents[1]
 _LEFT_BEHIND = (".bak", ".new", ".pyc", ".so", ".o")
 
 
+def install_extra(name: str) -> str:
+    """Return the command that installs an optional part of the package, such as ``nvcc``, for this installation."""
+    if not IN_WHEEL:
+        return f"pip install -e '.[{name}]' in the course folder"
+    return f"pip install '{_installed_name(_INSIDE.parents[1])}[{name}]'"
+
+
+def _installed_name(packages: Path) -> str:
+    """Return the name of the distribution that pip installed in a folder of packages together with the grader."""
+    import importlib.metadata  # here, because it is slow to import and rarely needed
+
+    ours = f"{_INSIDE.parent.name}/__init__.py"
+    for found in importlib.metadata.distributions(path=[str(packages)]):
+        if any(file.as_posix() == ours for file in found.files or ()):
+            return found.name
+    return "llm-kernels"
+
+
 def files(course: Path = COURSE) -> list[str]:
     """Return the course's files, as relative paths with slashes, without files that programs created."""
     found = [path.relative_to(course) for folder in FOLDERS for path in (course / folder).rglob("*") if path.is_file()]

@@ -14,6 +14,9 @@ import venv
 import zipfile
 from pathlib import Path
 
+import pytest
+
+from grader.cli import doctor
 from grader.course import Course
 from grader.frontend.toolchain.cache import installed_folder
 from grader.setup import shipped
@@ -40,11 +43,12 @@ class Installed:
         pip = [*PIP, "--python", str(self.bin / "python"), "install", "--no-index", "--no-deps", str(wheel)]
         subprocess.run(pip, check=True, capture_output=True, text=True)
 
-    def grader(self, *arguments: str, cwd: Path) -> tuple[int, str]:
+    def grader(self, *arguments: str, cwd: Path, **variables: str) -> tuple[int, str]:
         """Return the exit code of a command line and its output, each run of white space as one blank."""
         kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "GRADER_COURSE")}
         command = [str(self.bin / "grader"), *arguments]
-        done = subprocess.run(command, cwd=cwd, env=kept, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        env = kept | variables
+        done = subprocess.run(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return done.returncode, " ".join(done.stdout.split())
 
 
@@ -70,6 +74,26 @@ def build(folder: Path) -> Path:
     return next(wheels.glob("*.whl"))
 
 
+def test_an_extra_is_installed_by_the_name_that_pip_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, file in (("other", "other/__init__.py"), ("gpu-course", "grader/__init__.py")):
+        record = tmp_path / f"{name}-1.0.dist-info"
+        record.mkdir()
+        (record / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (record / "RECORD").write_text(f"{file},,\n")
+    assert "pip install -e '.[nvcc]'" in shipped.install_extra("nvcc")
+    monkeypatch.setattr(shipped, "IN_WHEEL", True)
+    monkeypatch.setattr(shipped, "_INSIDE", tmp_path / "grader" / shipped.INSIDE)
+    assert shipped.install_extra("nvcc") == "pip install 'gpu-course[nvcc]'"
+    monkeypatch.setattr("grader.frontend.toolchain.compilers.find_nvcc", lambda: None)
+    assert doctor.nvcc_compiler().advice.endswith("pip install 'gpu-course[nvcc]'")
+    monkeypatch.setattr(doctor, "torch_build", lambda: "CPUs")
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text("#!/bin/sh\necho H200\n")
+    smi.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert doctor.gpu().advice.endswith("pip install --force-reinstall torch")
+
+
 def test_the_course_from_a_wheel(tmp_path: Path) -> None:
     wheel = build(tmp_path)
     names = set(zipfile.ZipFile(wheel).namelist())
@@ -80,6 +104,10 @@ def test_the_course_from_a_wheel(tmp_path: Path) -> None:
     assert {name.removeprefix(inside) for name in names if name.startswith(inside)} == set(shipped.files(ROOT))
 
     installed = Installed(wheel, tmp_path / "venv")
+    code, said = installed.grader("doctor", cwd=tmp_path, PATH="/usr/bin:/bin", CUDA_HOME="", CUDA_PATH="")
+    assert code == 2 and "`grader init FOLDER` copies the course" in said
+    assert "`make`" not in said and "course folder" not in said and "pip install -e" not in said
+    assert "pip install 'llm-kernels[nvcc]'" in said or "nvcc nvcc" in said, "this machine may have nvcc elsewhere"
     code, said = installed.grader("list", cwd=tmp_path)
     assert code == 2 and "there is no course in" in said and "grader init FOLDER" in said
     code, said = installed.grader("init", "mine", cwd=tmp_path)

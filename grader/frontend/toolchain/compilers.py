@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.setup import shipped
 from grader.setup.errors import GraderError
 
 _CXX_NAMES = ("g++", "c++", "clang++")
@@ -143,8 +144,8 @@ def find_nvcc(required: bool = True) -> Compiler | None:
     if required:
         raise NoCompiler(
             "there is no nvcc on this machine",
-            "Install the CUDA toolkit, or in the course folder: pip install -e '.[nvcc]'. "
-            "Without it, kernels run on the simulated GPU (device='cpu').",
+            "Without nvcc, kernels run on the simulated GPU (device='cpu'). "
+            f"Install the CUDA toolkit, or: {shipped.install_extra('nvcc')}",
         )
     return None
 
