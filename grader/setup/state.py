@@ -27,7 +27,7 @@ class Environment(NamedTuple):
     python: str
     packages: str
     torch: str
-    course: str  # scripts in .venv/bin contain this path
+    course: str  # programs in .venv/bin contain this path
     interpreter: str  # the target of .venv/bin/python
     built_ahead: bool  # whether `python -m grader.cli.install` has run
 
@@ -99,12 +99,17 @@ def running_python() -> str:
 
 
 class Plan(NamedTuple):
-    """The state of .venv and the work to do. ``anew``: why .venv must be created from scratch; empty if it need not."""
+    """The state of .venv and the work to do.
+
+    ``anew``: why .venv must be created from scratch; ``moved_from``: the course's former folder. Both are empty if that
+    is not so.
+    """
 
     before: Environment | None
     packages: str
     torch: str
     anew: str
+    moved_from: str
 
     @property
     def installs(self) -> bool:
@@ -114,7 +119,7 @@ class Plan(NamedTuple):
     @property
     def complete(self) -> bool:
         """True if there is nothing to do."""
-        return not self.installs and self.before is not None and self.before.built_ahead
+        return not self.installs and not self.moved_from and self.before is not None and self.before.built_ahead
 
 
 def plan(folder: Folder, torch: str = "", this_python: bool = False) -> Plan:
@@ -125,7 +130,8 @@ def plan(folder: Folder, torch: str = "", this_python: bool = False) -> Plan:
     before = folder.recorded()
     torch = torch or folder.requested_torch()
     anew = _why_anew(folder, before, running_python() if this_python else "", torch)
-    return Plan(before, requirements_hash(folder.course), torch, anew)
+    moved_from = before.course if before and not anew and before.course != str(folder.course) else ""
+    return Plan(before, requirements_hash(folder.course), torch, anew, moved_from)
 
 
 def _why_anew(folder: Folder, recorded: Environment | None, python: str, torch: str) -> str:
@@ -139,8 +145,6 @@ def _why_anew(folder: Folder, recorded: Environment | None, python: str, torch: 
         return f"its Python is now {folder.interpreter()} and was {recorded.interpreter}"
     if python and recorded.python != python:
         return f"it has Python {recorded.python}, but {python} was requested"
-    if recorded.course != str(folder.course):
-        return f"the course was moved here from {recorded.course}"
     if recorded.torch != torch:
         return f"its torch is {build_name(recorded.torch)}, but {build_name(torch)} was requested"
     return ""

@@ -33,6 +33,7 @@ def told(place: str) -> None:
 
 def install() -> None:
     """Install a fake torch of the version that constraints.txt pins."""
+    (PACKAGES / "course.pth").write_text(f"{COURSE}\n")
     version = re.search(r"^torch==(\S+)", (COURSE / "constraints.txt").read_text(), re.MULTILINE)[1]
     if (PACKAGES / f"torch-{version}.dist-info").exists():
         print(f"Requirement already satisfied: torch=={version}")
@@ -47,7 +48,6 @@ def install() -> None:
     (PACKAGES / "torch").mkdir()
     told("unpacking")
     (PACKAGES / "torch" / "version.txt").write_text(version)
-    (PACKAGES / "course.pth").write_text(f"{COURSE}\n")
 
 
 if __name__ == "__main__":
