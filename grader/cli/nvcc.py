@@ -31,6 +31,10 @@ def command(context: typer.Context) -> int:
 
     The results are ordinary objects and programs. A program shows its findings on stderr when it ends. `grader nvcc
     --toolkit` prints a folder for Makefiles that need CUDA's: make CUDA_DIR="$(grader nvcc --toolkit)".
+
+    Set these environment variables when you run such a program: GRADER_CHECK_BLOCKS=N checks N random blocks of each
+    launch, GRADER_CHECK_LAUNCHES=N the first N launches of each kernel, GRADER_SEED=N chooses the blocks,
+    GRADER_TIMEOUT=S stops the program after S seconds, and GRADER_WORKERS=N uses N cores.
     """
     from grader.execution.programs.build import Options, compile_unit, link
     from grader.execution.programs.files import language_of, unit

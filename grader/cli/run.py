@@ -44,6 +44,23 @@ def command(
         Device, typer.Option(help="The simulated GPU (cpu), or a real one (cuda), by nvcc and without checks.")
     ] = Device.cpu,
     no_checks: Annotated[bool, typer.Option("--no-checks", help="Run the kernels without any checks.")] = False,
+    check_blocks: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Check only N random blocks of each launch, and run the others without checks. Of races between "
+            "blocks, only those between two checked blocks are found.",
+        ),
+    ] = None,
+    check_launches: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Check only the first N launches of each kernel."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="SEED", min=0, max=2**32 - 1, help="Choose the blocks of --check-blocks by this seed."),
+    ] = None,
     same_value_races: Annotated[
         bool, typer.Option("--same-value-races", help="Also report races between writes of the same value.")
     ] = False,
@@ -79,7 +96,7 @@ def command(
     from grader.execution.jail.compiling import run_in
     from grader.execution.jail.running import Jail
     from grader.execution.programs.build import Options, build_cuda, flags_of_defines
-    from grader.execution.programs.execute import execute
+    from grader.execution.programs.execute import Sample, execute
     from grader.execution.programs.files import unit
     from grader.execution.runner.tiers import why_not
 
@@ -87,6 +104,13 @@ def command(
         if path is not None and str(path) != "-":
             must_be_writable(path)
     units = [unit(file, tuple(include or ()), flags_of_defines(define or ())) for file in files]
+    sampled = check_blocks is not None or check_launches is not None
+    if sampled and (no_checks or device is Device.cuda):
+        raise GraderError(
+            "--check-blocks and --check-launches need checks", "Omit --no-checks, and run on the simulated GPU."
+        )
+    if seed is not None and check_blocks is None:
+        raise GraderError("--seed chooses the blocks of --check-blocks", "Give --check-blocks N as well.")
     options = Options(std, not no_checks, run=run_in(Jail("bwrap" if jail else "none")))
     arguments: list[str] = context.meta.get(_ARGUMENTS, [])
     name = str(files[0].with_suffix(""))
@@ -112,6 +136,7 @@ def command(
         workers=workers or min(64, len(os.sched_getaffinity(0))),
         explain=verbose,
         same_value_races=same_value_races,
+        sample=Sample(check_blocks, check_launches, seed),
     )
     show(outcome, units[0].file, seconds, "bwrap" if jail else "none", verbose, json_out, html_out)
     return outcome.exit_code

@@ -185,6 +185,8 @@ class Report:
     """The recording of one block, if requested (``sim_configure("record", "0,0,0,0")``)."""
     dropped_findings: int = 0
     """The number of findings beyond the limit, which were dropped."""
+    sample: report_format.Sample | None = None
+    """How much was checked, if only some blocks or launches were."""
 
     @classmethod
     def from_json(cls, text: str, library: Path | str, source: Path | str | None = None) -> Report:
@@ -250,6 +252,7 @@ class _Reader:
             trace=[self._traced(traced) for traced in self.data.traces],
             recording=self._recording(),
             dropped_findings=self.data.dropped_findings,
+            sample=self.data.sample,
         )
 
     # -- counters --

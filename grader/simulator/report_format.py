@@ -263,12 +263,25 @@ class Recording(_Part):
                 raise ValueError("an event with a number out of range")
 
 
+class Sample(_Part):
+    """How much of a run was checked: some blocks (``checked_blocks``) of some launches (``checked_launches``)."""
+
+    launches: Count
+    checked_launches: Count
+    blocks: Count
+    """The blocks of the launches that were checked."""
+    checked_blocks: Count
+    seed: Count
+
+
 class Report(_Part):
     """The whole report. Every member is optional: an empty object is a run without events."""
 
     version: Literal[1] = 1
     findings: Annotated[list[Finding], Meta(max_length=MOST_FINDINGS)] = []
     dropped_findings: Count = 0
+    sample: Sample | None = None
+    """None: all blocks of all launches were checked, or none."""
     kernels: Annotated[list[Kernel], Meta(max_length=MOST)] = []
     scratch_bytes: Count = 0
     host_bytes: Count = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import signal
@@ -28,11 +27,7 @@ from grader.verdict.findings.memory import LeakedBytes
 BLOCK_SECONDS = 10.0
 """The CPU time in seconds after which the simulator stops a block, because it may be in an infinite loop."""
 NOTE_SECONDS = 10.0
-"""The seconds after which a note says how to save time, if the checks are enabled."""
-TAKES_LONG = (
-    "note: the program has run for {seconds:g} s with all checks. Give it a smaller input, stop it with --timeout S, "
-    "or run it without checks by --no-checks.\n"
-)
+"""The seconds after which a program with all checks prints how to save time."""
 _GRACE = 15.0
 """The seconds between SIGTERM and SIGKILL, in which a program writes its report."""
 _INVALID_VALUE, _OUT_OF_MEMORY = 1, 2
@@ -41,6 +36,23 @@ _HEAD = re.compile(
     r"signal (?P<signal>\d{1,3})\nstatus (?P<status>\d{1,3})\ntimeout (?P<timeout>[\d.e+]{1,20})\n"
     r"place (?P<place>-?\d{1,19})\nkernel (?P<kernel>[^\n]{0,400})\nrefused (?P<refused>[^\n]{0,200})\n"
 )
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The limits of sampled checks: random blocks of the first launches of each kernel. None: all of them."""
+
+    blocks: int | None = None
+    """The number of blocks of each launch."""
+    launches: int | None = None
+    """The number of launches of each kernel."""
+    seed: int | None = None
+    """The seed that chooses the blocks; None: a new one, which the report names."""
+
+    def settings(self) -> str:
+        """Return the simulator's settings."""
+        given = {"check_blocks": self.blocks, "check_launches": self.launches, "check_seed": self.seed}
+        return "".join(f" {key}={value}" for key, value in given.items() if value is not None)
 
 
 @dataclass
@@ -90,6 +102,7 @@ def execute(
     workers: int = 1,
     explain: bool = False,
     same_value_races: bool = False,
+    sample: Sample | None = None,
     folders: Mapping[Path, Path] | None = None,
     output: int | None = None,
 ) -> Outcome:
@@ -99,7 +112,7 @@ def execute(
     folder and the only writable one. ``output`` is a descriptor to which the program prints; it then has no input.
     ``workers`` is the number of threads that simulate blocks. With ``explain``, the program reports on stderr which
     kernels were simulated by only one of these threads, and why. With ``same_value_races``, a race between writes
-    of the same value is a finding, too.
+    of the same value is a finding, too. ``sample`` limits the checks.
     """
     with tempfile.TemporaryDirectory(prefix="grader-run-") as folder:
         report = Path(folder) / "report.txt"
@@ -107,6 +120,8 @@ def execute(
         if simulated:
             settings = f"checks={int(checks)} watchdog_seconds={max(BLOCK_SECONDS, timeout or 0):g}"
             settings += f" workers={workers} explain={int(explain)} same_value_races={int(same_value_races)}"
+            settings += f" note_seconds={NOTE_SECONDS if output is None else 0:g}"
+            settings += sample.settings() if sample else ""
             environment |= {"GRADER_PROGRAM_REPORT": str(report), "GRADER_PROGRAM_SETTINGS": settings}
         argv = [name or str(program), *arguments]
         executable = str(program)
@@ -125,7 +140,7 @@ def execute(
             )
         except OSError as problem:
             raise GraderError(f"the program cannot be started: {problem.strerror}") from None
-        timed_out = _wait(child, timeout, NOTE_SECONDS if checks and simulated and output is None else None)
+        timed_out = _wait(child, timeout)
         seconds = time.monotonic() - began
         status = child.returncode if child.returncode >= 0 else 128 - child.returncode
         outcome = Outcome(status, seconds, timed_out=timeout if timed_out else None, checked=checks)
@@ -134,21 +149,13 @@ def execute(
         return outcome
 
 
-def _wait(child: subprocess.Popen[bytes], timeout: float | None, note_after: float | None) -> bool:
+def _wait(child: subprocess.Popen[bytes], timeout: float | None) -> bool:
     """Wait until the program ends; return whether it had to be stopped because of the timeout.
 
-    The program also receives Ctrl-C. It then writes its report and ends. ``note_after``: the seconds after which a note
-    says how to save time; None for no note.
+    The program also receives Ctrl-C. It then writes its report and ends.
     """
     end = None if timeout is None else time.monotonic() + timeout
     asked = False
-    if note_after is not None and (timeout is None or timeout > note_after):
-        with contextlib.suppress(KeyboardInterrupt):
-            try:
-                child.wait(note_after)
-            except subprocess.TimeoutExpired:
-                sys.stderr.write(TAKES_LONG.format(seconds=note_after))
-                sys.stderr.flush()
     while True:
         try:
             left = None if end is None else max(0.0, end - time.monotonic())

@@ -6,6 +6,7 @@ import datetime
 from pathlib import Path
 
 from grader.execution.programs.execute import Outcome, signal_name
+from grader.simulator.report_format import Sample
 from grader.verdict import FAILED, PASSED, Stage, Verdict
 from grader.verdict.wording import words
 from grader.verdict.wording.findings import message
@@ -81,6 +82,7 @@ def ending(outcome: Outcome) -> str:
         found = words.count(len(report.findings), "finding") if report.findings else "no findings"
         there = "is" if len(report.findings) == 1 else "are"
         said += f" There {there} {found} in {launches}."
+        said += _sampled(report.sample) if report.sample else ""
     else:
         said += f" The checks were disabled for {launches}."
         if outcome.timed_out is not None and outcome.kernel:
@@ -94,6 +96,18 @@ def ending(outcome: Outcome) -> str:
     if report.dropped_findings:
         said += f" {words.count(report.dropped_findings, 'more finding')} were not recorded."
     return said
+
+
+def _sampled(sample: Sample) -> str:
+    checked, launches = sample.checked_launches, words.count(sample.launches, "launch", "launches")
+    some = f"{checked:,} of {launches}" if checked < sample.launches else launches
+    if sample.checked_blocks == sample.blocks:
+        return f" Only {some} were checked." if checked < sample.launches else ""
+    blocks = f"{sample.checked_blocks:,} of {words.count(sample.blocks, 'block')}"
+    return (
+        f" Checked {blocks} in {some}, seed {sample.seed}. Races with other blocks and uninitialized memory can go "
+        "unnoticed, and the counters are those of the checked blocks."
+    )
 
 
 def _how(outcome: Outcome) -> str:

@@ -9,6 +9,7 @@
 #include "kernels.h"
 #include "last_error.h"
 #include "output.h"
+#include "sampling.h"
 #include "settings.h"
 #include "streams.h"
 
@@ -57,6 +58,7 @@ void sim_reset(void) {
     arena::release_all();
     forget_attributes();
     forget_orders();
+    sampling::forget();
     take_output();
     forget_fault();
 }

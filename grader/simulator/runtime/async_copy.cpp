@@ -91,7 +91,7 @@ Thread* enter(const void* caller) {
     return current_thread;
 }
 
-bool checked(const Thread& self) { return self.block->launch->checks_enabled; }
+bool checked(const Thread& self) { return self.block->checked; }
 
 }  // namespace
 

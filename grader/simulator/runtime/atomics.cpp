@@ -103,7 +103,7 @@ void begin(Thread* self, AtomicOp op, void* address, size_t bytes, Scope scope, 
     if (self->block->launch->workers > 1 && !shared_owner(*self->block, address))
         in_block_order("its threads use atomic operations");
     if (order != MemoryOrder::relaxed && scope != Scope::block) in_block_order("its threads use acquire and release");
-    if (self->block->launch->checks_enabled) events::atomic(*self, address, bytes, op, scope, caller);
+    if (self->block->checked) events::atomic(*self, address, bytes, op, scope, caller);
     if (reinterpret_cast<uintptr_t>(address) % bytes != 0) {
         raise_fault(events::FaultKind::misaligned_address, cudaErrorMisalignedAddress, address, caller,
                     "misaligned atomic operation: the address must be a multiple of its size");
@@ -114,7 +114,7 @@ void begin(Thread* self, AtomicOp op, void* address, size_t bytes, Scope scope, 
 void end(Thread* self, AtomicOp op, const void* address, size_t bytes, Scope scope, MemoryOrder order, bool stored,
          bool changed) {
     if (!self) return;
-    if (self->block->launch->checks_enabled) events::atomic_done(*self, address, op, scope, order, stored, changed);
+    if (self->block->checked) events::atomic_done(*self, address, op, scope, order, stored, changed);
     if (changed) {
         self->polled = self->watched = nullptr;
         current_worker->stalled_rounds = 0;
@@ -217,7 +217,7 @@ void fence(Scope scope, MemoryOrder order) {
     if (!self) return;
     self->call_address = CALLER;
     if (scope != Scope::block) in_block_order("its threads use fences");
-    if (self->block->launch->checks_enabled) events::fence(*self, scope, order);
+    if (self->block->checked) events::fence(*self, scope, order);
 }
 
 }  // namespace sim

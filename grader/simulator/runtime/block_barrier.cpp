@@ -47,7 +47,7 @@ void begin_again(Barrier& barrier) {
 
 // All threads have arrived. The completing thread becomes ready like the others.
 void complete(Block& block, unsigned number) {
-    if (block.launch->checks_enabled) {
+    if (block.checked) {
         unsigned participants[max_warps_per_block] = {};
         for (unsigned w = 0; w < block.warp_count; ++w) participants[w] = block.warps[w].at_barrier[number].arrived;
         events::barrier(block, number, participants);
@@ -63,7 +63,7 @@ void complete_grid(Worker& worker) {
 }
 
 void complete_cluster(Cluster& cluster) {
-    if (cluster.blocks[0]->launch->checks_enabled) events::cluster_complete(cluster);
+    if (cluster.blocks[0]->checked) events::cluster_complete(cluster);
     for (unsigned rank = 0; rank < cluster.size; ++rank) release(*cluster.blocks[rank], cluster_number);
     begin_again(cluster.barrier);
 }
@@ -138,7 +138,7 @@ void arrive_at_cluster(Thread& self, bool releases) {
     }
     self.warp->owe_cluster_wait |= bit;
     Cluster& cluster = *self.block->cluster;
-    if (self.block->launch->checks_enabled) events::cluster_arrive(self, releases);
+    if (self.block->checked) events::cluster_arrive(self, releases);
     arrive_in_warp(self, cluster_number, false);
     if (++cluster.barrier.arrived == cluster.live) complete_cluster(cluster);
 }
@@ -156,7 +156,7 @@ void wait_for_cluster(Thread& self, Site site, const void* address) {
         at.waiting |= bit;
         switch_away(self);
     }
-    if (self.block->launch->checks_enabled) events::cluster_waited(self);
+    if (self.block->checked) events::cluster_waited(self);
 }
 
 }  // namespace
@@ -206,7 +206,7 @@ void named_barrier_arrive(Site site, unsigned id, unsigned threads) {
     if (!self) return;
     self->wait_site = site;
     self->call_address = CALLER;
-    if (self->block->launch->checks_enabled) events::barrier_arrive(*self, id);
+    if (self->block->checked) events::barrier_arrive(*self, id);
     if (arrive(*self, id, threads, false)) complete(*self->block, id);
 }
 
@@ -214,7 +214,7 @@ void wait_for_grid_before() {
     Thread* self = current_thread;
     if (!self) return;
     self->call_address = CALLER;
-    if (self->block->launch->checks_enabled) events::grid_dependency_waited(*self);
+    if (self->block->checked) events::grid_dependency_waited(*self);
 }
 
 void grid_barrier(Site site) {

@@ -87,7 +87,7 @@ void in_block_order(const char* what) {
     Grid& grid = *worker->grid;
     if (!grid.helped) {
         fall_back_to_one_worker(grid, what);
-    } else if (grid.checks_enabled) {
+    } else if (can_roll_back(grid)) {
         roll_back(grid, what);
         leave_grid(*worker);
     } else if (!wait_for_turn(*worker)) {
@@ -95,16 +95,46 @@ void in_block_order(const char* what) {
     }
 }
 
-uint64_t take_cluster(Worker& worker) {
+namespace {
+
+// Returns whether the next cluster is to run with checks. Called for each cluster in turn.
+bool checks_next(Grid& grid) { return grid.partly_checked ? grid.sample.next() : grid.checks_enabled; }
+
+// With several workers, a cluster with checks of a partly checked launch waits for its turn, so the checks see such
+// clusters one after another. Returns false when it must run without checks: the order of the blocks was given up.
+bool wait_to_check(Worker& worker) {
+    if (worker.grid->workers == 1 || !worker.grid->partly_checked) return true;
+    wait_for_turn(worker);
+    Locked locked;
+    return is_oldest(worker);
+}
+
+uint64_t next_cluster(Worker& worker, bool* checked) {
     Grid& grid = *worker.grid;
-    if (grid.workers == 1) return grid.next_cluster.next();
+    if (grid.workers == 1) {
+        uint64_t number = grid.next_cluster.next();
+        *checked = number < grid.cluster_count && checks_next(grid);
+        return number;
+    }
     Locked locked;
     if (!grid.helped && worker.resident_count == 0) {
         for (uint64_t& cluster : oldest) cluster = none;
         unordered = false;
     }
     uint64_t number = grid.next_cluster.next();
-    if (oldest[worker.number] == none && number < grid.cluster_count) oldest[worker.number] = number;
+    if (number >= grid.cluster_count) return number;
+    if (oldest[worker.number] == none) oldest[worker.number] = number;
+    *checked = checks_next(grid);
+    return number;
+}
+
+}  // namespace
+
+uint64_t take_cluster(Worker& worker, bool* checked) {
+    *checked = false;
+    uint64_t number = next_cluster(worker, checked);
+    *checked = *checked && wait_to_check(worker);
+    if (*checked && sampling::is_on()) sampling::totals.checked_blocks += worker.grid->cluster_size;
     return number;
 }
 
@@ -127,7 +157,7 @@ void cluster_ended(Worker& worker) {
 
 void record_fault_in_order(Worker& worker) {
     Grid& grid = *worker.grid;
-    bool waits = grid.workers > 1 && grid.helped && !grid.checks_enabled;
+    bool waits = grid.workers > 1 && grid.helped && !can_roll_back(grid);
     if (!waits || wait_for_turn(worker)) record_fault(grid, worker.fault, worker.fault_error);
 }
 
@@ -151,7 +181,7 @@ unsigned workers_for(Grid& grid) {
         reason = "a schedule is set for its threads";
     else if (!kernel || kernel->rolled_back >= max_rollbacks)
         reason = "its blocks had to run in order in an earlier launch";
-    else if (grid.checks_enabled)
+    else if (can_roll_back(grid))
         reason = events::needs_one_worker(grid);
     grid.one_worker_reason = reason;
     if (reason) return 1;

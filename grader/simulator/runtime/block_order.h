@@ -10,6 +10,9 @@
 //   with checks, the launch is rolled back and runs again on one worker. The checks also see plain accesses, and
 //   call this function when two blocks conflict (checks/synchronization/parallel_blocks.h).
 //
+// If only some blocks of a launch are checked (sampling.h), the launch cannot be rolled back. Such a launch goes on as
+// without checks, and a cluster with checks waits for its turn before it begins.
+//
 // Two cases go unnoticed without checks. Blocks that communicate through plain or volatile accesses alone, without an
 // atomic operation or a fence: their result is undefined on a GPU as well. And a block that polls for a change by a
 // later block: if the first cluster did nothing of the kind, the later blocks run without order.
@@ -23,8 +26,9 @@ namespace sim {
 // completes the sentence "its blocks ..." in the explanation why the launch has one worker.
 void in_block_order(const char* what);
 
-// Returns the number of the worker's next cluster, or a number past the grid's last one.
-uint64_t take_cluster(Worker& worker);
+// Returns the number of the worker's next cluster, or a number past the grid's last one. `checked`: whether the cluster
+// is to run with checks.
+uint64_t take_cluster(Worker& worker, bool* checked);
 // Called when one of the worker's clusters has ended.
 void cluster_ended(Worker& worker);
 // Called when the worker has left the grid because of `worker.fault`, on the host's stack.

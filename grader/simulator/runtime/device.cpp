@@ -91,8 +91,7 @@ void volatile_read(const void* address, unsigned bytes) {
 
 void read_only_load(const void* address, size_t bytes) {
     Thread* self = current_thread;
-    if (self && self->block->launch->checks_enabled)
-        events::read_only_load(*self, address, bytes, __builtin_return_address(0));
+    if (self && self->block->checked) events::read_only_load(*self, address, bytes, __builtin_return_address(0));
 }
 
 void trap() {

@@ -1,9 +1,9 @@
 // Events that the runtime reports to the checks. The checks implement these functions; events_default.cpp has weak
 // definitions that do nothing, so the runtime also links and runs without checks.
 //
-// Events of a running grid are reported only if `launch.checks_enabled`; errors (sync_error, fault, refused) and memory
-// events always. Unless a comment says otherwise, they are called on the fiber of the thread that caused them, and an
-// implementation may call kill_launch there.
+// Events of a launch are reported only if `launch.checks_enabled`, those of a block only if `block.checked`; errors
+// (sync_error, fault, refused) and memory events always. Unless a comment says otherwise, they are called on the fiber
+// of the thread that caused them, and an implementation may call kill_launch there.
 #pragma once
 
 #include <stddef.h>

@@ -245,6 +245,7 @@ void on_tick(int, siginfo_t*, void* context) {
     uintptr_t pc = program_counter(context);
     bool in_kernel = thread && in_kernel_code(pc);
 
+    program_notes_time();
     bool progress = worker->blocks_ended != worker->seen_blocks_ended;
     worker->seen_blocks_ended = worker->blocks_ended;
     worker->idle_ticks = progress ? 0 : worker->idle_ticks + 1;
@@ -269,7 +270,8 @@ void on_tick(int, siginfo_t*, void* context) {
         }
         record_fault(grid, fault, cudaErrorLaunchTimeout);
     }
-    bool may_wait = !grid.checks_enabled && is_program() && idle_seconds > settings.watchdog_seconds / 2;
+    bool checked = thread && thread->block->checked;
+    bool may_wait = !checked && is_program() && idle_seconds > settings.watchdog_seconds / 2;
     if (may_wait && in_kernel) sample_next_access();
     if (grid.stop.is_raised()) {
         if (in_kernel || ++worker->stop_ticks > patience_ticks) siglongjmp(worker->landing, 1);
@@ -280,7 +282,7 @@ void on_tick(int, siginfo_t*, void* context) {
     worker->seen_switches = worker->switches;
     worker->seen_thread = thread;
     worker->alone_ticks = alone ? worker->alone_ticks + 1 : 0;
-    if (in_kernel && worker->alone_ticks >= (grid.checks_enabled ? alone_ticks_checked : alone_ticks_plain)) {
+    if (in_kernel && worker->alone_ticks >= (checked ? alone_ticks_checked : alone_ticks_plain)) {
         worker->alone_ticks = 0;
         thread->call_address = reinterpret_cast<const void*>(pc);
         worker->spin_rounds += spin_patience;  // enough rounds to start another block

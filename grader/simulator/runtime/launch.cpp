@@ -19,6 +19,7 @@
 #include "program.h"
 #include "scheduler.h"
 #include "operation.h"
+#include "sampling.h"
 #include "settings.h"
 #include "sim/error_codes.h"
 #include "streams.h"
@@ -108,7 +109,7 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     grid.clusters =
         dim3(config.grid.x / grid.cluster.x, config.grid.y / grid.cluster.y, config.grid.z / grid.cluster.z);
     grid.cluster_size = grid.cluster.x * grid.cluster.y * grid.cluster.z;
-    grid.checks_enabled = settings.checks;
+    grid.checks_enabled = sampling::checks_launch(name);
     grid.id = ++launch_count;
     grid.body = body;
     grid.context = context;
@@ -116,6 +117,10 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     grid.parameter_bytes = config.parameter_bytes;
     grid.block_count = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
     grid.cluster_count = grid.block_count / grid.cluster_size;
+    if (grid.checks_enabled && sampling::is_on()) {
+        grid.sample = sampling::choose_clusters(grid.cluster_count, grid.cluster_size);
+        grid.partly_checked = grid.sample.needed < grid.cluster_count;
+    }
     // cudaFuncAttributeMaxDynamicSharedMemorySize limits dynamic shared memory. If it is set, static and dynamic memory
     // together may use the maximum of a block.
     bool asked = requested_shared_limit(config.kernel) > 0;

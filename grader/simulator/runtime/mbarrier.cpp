@@ -25,7 +25,7 @@ namespace {
 // The largest number of arrivals, and of bytes, that an mbarrier counts (PTX ISA, "Contents of the mbarrier object").
 constexpr uint32_t most = (1u << 20) - 1;
 
-bool checked(const Block& block) { return block.launch->checks_enabled; }
+bool checked(const Block& block) { return block.checked; }
 
 Mbarrier* find(const Block& block, const void* object) {
     for (Mbarrier* barrier = block.mbarriers; barrier; barrier = barrier->next)

@@ -1,7 +1,8 @@
 // The end of a whole program: however it ends, its findings and counters are written to a file.
 //
 // `grader run` names the file in GRADER_PROGRAM_REPORT and reads it. Started directly, a program writes a temporary
-// file and runs the reporter, a command that was linked into it. GRADER_TIMEOUT and GRADER_WORKERS apply then.
+// file and runs the reporter, a command that was linked into it. The settings are then environment variables, such as
+// GRADER_TIMEOUT.
 //
 // The file begins with lines that say how the program ended: "signal NUMBER", "place OFFSET" in the program,
 // "kernel NAME", "refused WHAT" for what the simulator does not support. The report follows.
@@ -17,12 +18,14 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "api.h"
 #include "arena.h"
 #include "faults.h"
 #include "output.h"
+#include "sampling.h"
 #include "settings.h"
 
 namespace sim {
@@ -42,8 +45,18 @@ uintptr_t program_base = 0;
 volatile sig_atomic_t written = 0;
 volatile sig_atomic_t timed_out = 0;
 double timeout_seconds = 0;  // of GRADER_TIMEOUT
-int waiting_signal = 0;      // a signal that arrived while a launch ran; 0: none
+timespec started;
+bool by_grader_run = false;
+volatile sig_atomic_t noted = 0;  // the program was told how to save time
+int waiting_signal = 0;           // a signal that arrived while a launch ran; 0: none
 const void* waiting_place = nullptr;
+
+constexpr char with_options[] =
+    "check only 8 blocks of each launch by --check-blocks 8, only the first 3 launches of each kernel by "
+    "--check-launches 3, or nothing by --no-checks";
+constexpr char with_variables[] =
+    "check only 8 blocks of each launch by GRADER_CHECK_BLOCKS=8, or only the first 3 launches of each kernel by "
+    "GRADER_CHECK_LAUNCHES=3";
 
 void put(int file, const char* text) {
     size_t left = strlen(text);
@@ -146,10 +159,23 @@ void at_exit() {
     _exit(refused_status);
 }
 
+struct Variable {
+    const char* name;
+    const char* setting;
+    const char* needed;
+};
+constexpr Variable variables[] = {
+    {"GRADER_WORKERS", "workers", "a number of cores from 1 to 64"},
+    {"GRADER_CHECK_BLOCKS", "check_blocks", "a number of blocks, at least 1"},
+    {"GRADER_CHECK_LAUNCHES", "check_launches", "a number of launches, at least 1"},
+    {"GRADER_SEED", "check_seed", "a number from 0 to 4294967295"},
+};
+
 void set_from_variables() {
-    if (const char* workers = getenv("GRADER_WORKERS"))
-        if (configure("workers", workers) != 0)
-            bad_variable("GRADER_WORKERS", workers, "a number of cores from 1 to 64");
+    for (const Variable& variable : variables) {
+        const char* value = getenv(variable.name);
+        if (value && configure(variable.setting, value) != 0) bad_variable(variable.name, value, variable.needed);
+    }
     const char* timeout = getenv("GRADER_TIMEOUT");
     if (!timeout) return;
     char* end = nullptr;
@@ -175,6 +201,7 @@ void set_from_environment() {
         set_from_variables();
         return;
     }
+    by_grader_run = true;
     char* settings_text = strdup(given);
     char* rest = nullptr;
     for (char* word = strtok_r(settings_text, " ", &rest); word; word = strtok_r(nullptr, " ", &rest)) {
@@ -188,7 +215,24 @@ void set_from_environment() {
 
 }  // namespace
 
+// Signal handlers call this function.
+void program_notes_time() {
+    if (!program || noted || !settings.checks || sampling::is_on() || settings.note_seconds <= 0) return;
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double seconds =
+        static_cast<double>(now.tv_sec - started.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec - started.tv_nsec);
+    if (seconds < settings.note_seconds) return;
+    noted = 1;
+    char text[400];
+    snprintf(text, sizeof text,
+             "note: the program has run for %g s with all checks. To save time, %s, or give it a smaller input.\n",
+             settings.note_seconds, by_grader_run ? with_options : with_variables);
+    put(2, text);
+}
+
 void program_launch_ended(const char* kernel) {
+    program_notes_time();
     if (waiting_signal) end_by(waiting_signal, waiting_place, kernel);
 }
 
@@ -230,6 +274,7 @@ extern "C" void sim_program_starts(const char* const* reporter_, const void* bas
         strncpy(report_path, path, sizeof report_path - 1);
         unsetenv("GRADER_PROGRAM_REPORT");  // programs that this one starts must not inherit it
     }
+    clock_gettime(CLOCK_MONOTONIC, &started);
     set_from_environment();
     keep_place_of_program(__builtin_return_address(0));
     stack_t stack = {};

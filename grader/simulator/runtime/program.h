@@ -5,6 +5,8 @@ namespace sim {
 
 // Called when a launch has ended. If a signal that ends the program arrived during the launch, the program ends here.
 void program_launch_ended(const char* kernel);
+// Tells a program that has run for long with all checks how to save time. Called from time to time.
+void program_notes_time();
 
 bool is_program();
 // Called when a kernel waits for the host, which continues only after the kernel. The simulator cannot run such a

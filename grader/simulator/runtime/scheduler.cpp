@@ -107,8 +107,9 @@ void start_block(Worker& worker, BlockStorage* block, Cluster& cluster, unsigned
 bool start_next_cluster(Worker& worker) {
     Grid& grid = *worker.grid;
     if (grid.stop.is_raised()) return false;
-    uint64_t number = take_cluster(worker);
-    if (number >= grid.cluster_count) return false;
+    bool checked;
+    uint64_t number = take_cluster(worker, &checked);
+    if (number >= grid.cluster_count || grid.stop.is_raised()) return false;
     Cluster* cluster = nullptr;
     unsigned size = grid.cluster_size;
     for (unsigned rank = 0; rank < size; ++rank) {
@@ -133,6 +134,7 @@ bool start_next_cluster(Worker& worker) {
             cluster->checks = nullptr;
         }
         start_block(worker, block, *cluster, rank);
+        block->checked = checked;
     }
     Block* block = cluster->blocks[worker.order == Order::forward   ? 0
                                    : worker.order == Order::reverse ? size - 1
@@ -140,7 +142,7 @@ bool start_next_cluster(Worker& worker) {
     worker.block = block;
     worker.warp = &block->warps[choose_warp(worker, block->runnable, worker.order == Order::reverse ? 0 : 31)];
     worker.spin_rounds = worker.stalled_rounds = 0;
-    if (grid.checks_enabled)
+    if (checked)
         for (unsigned rank = 0; rank < size; ++rank) events::block_begin(*cluster->blocks[rank]);
     return true;
 }
@@ -152,7 +154,7 @@ void retire_block(Worker& worker, BlockStorage* block) {
     finish_tensor_memory(*block);
     for (const Barrier& barrier : block->barriers)
         if (barrier.arrived) forget_arrivals(*block);
-    if (worker.grid->checks_enabled) events::block_end(*block);
+    if (block->checked) events::block_end(*block);
     BlockStorage** link = &worker.resident;
     while (*link != block) link = &(*link)->next;
     *link = block->next;
@@ -162,7 +164,7 @@ void retire_block(Worker& worker, BlockStorage* block) {
 }
 
 void end_block(Worker& worker, BlockStorage* block) {
-    if (worker.grid->checks_enabled) events::copies_at_exit(*block);
+    if (block->checked) events::copies_at_exit(*block);
     Cluster& cluster = *block->cluster;
     if (cluster.live) return;
     // The cluster lies in the storage of its first block.
@@ -308,7 +310,7 @@ inline Thread* next_thread(Worker& worker) {
 void exit_thread(Worker& worker, Thread& thread) {
     Block& block = *thread.block;
     Warp& warp = *thread.warp;
-    if (block.launch->checks_enabled) events::thread_exit(thread);
+    if (block.checked) events::thread_exit(thread);
     if (thread.async_copies) finish_async_copies(thread, true);
     thread.state = State::exited;
     warp.exited |= 1u << thread.lane;
@@ -335,7 +337,7 @@ void run_thread(Worker& worker, Thread& thread) {
     thread.polling_reads = thread.seen_alike = 0;
     thread.async_copies = nullptr;
     current_thread = &thread;
-    if (worker.grid->checks_enabled) events::thread_begin(thread);
+    if (thread.block->checked) events::thread_begin(thread);
     try {
         worker.grid->body(worker.grid->context);
     } catch (...) {
@@ -460,7 +462,7 @@ void kill_launch(int cuda_error) {
 void record_fault(Grid& grid, const events::Fault& fault, int cuda_error) {
     if (!grid.stop.raise()) return;
     // With checks, the launch is rolled back, and the rerun in block order finds the fault again.
-    grid.rolled_back = grid.workers > 1 && grid.helped && grid.checks_enabled;
+    grid.rolled_back = grid.workers > 1 && grid.helped && can_roll_back(grid);
     if (grid.rolled_back) grid.one_worker_reason = "one of its blocks ends the launch";
     grid.fault = fault;
     grid.faulted = true;

@@ -11,6 +11,7 @@
 
 #include "events.h"
 #include "fiber.h"
+#include "sampling.h"
 #include "shared_counter.h"
 #include "thread.h"
 
@@ -38,8 +39,9 @@ struct Grid : Launch {
     StaticArray static_arrays[64];  // the first 64 static arrays that were placed
     unsigned static_array_count;
     Counter next_cluster;
-    Flag stop;     // a thread failed: every worker leaves the grid
-    bool faulted;  // a thread faulted: `fault` describes it
+    sampling::Clusters sample;  // the clusters to check, if partly_checked
+    Flag stop;                  // a thread failed: every worker leaves the grid
+    bool faulted;               // a thread faulted: `fault` describes it
     events::Fault fault;
     uint64_t residency;  // blocks that can be resident on the device at once
     // The following fields are used by block_order.cpp.
@@ -47,6 +49,9 @@ struct Grid : Launch {
     bool rolled_back;               // the launch will run again, on one worker
     const char* one_worker_reason;  // why the launch has one worker; null: it has several, or only one was requested
 };
+
+// Returns whether the launch can be rolled back: only the checks record what its blocks overwrite.
+inline bool can_roll_back(const Grid& grid) { return grid.checks_enabled && !grid.partly_checked; }
 
 // The memory of a block, reused by later blocks.
 struct BlockStorage : Block {

@@ -74,6 +74,19 @@ int configure(const char* key, const char* value) {
         if (good) settings.spin_rounds = static_cast<unsigned>(number);
     } else if (strcmp(key, "schedule") == 0) {
         good = set_order(value);
+    } else if (strcmp(key, "note_seconds") == 0) {
+        good = parse(value, 0, 1e9, &number);
+        if (good) settings.note_seconds = number;
+    } else if (strcmp(key, "check_blocks") == 0) {
+        good = parse(value, 1, 1e18, &number);
+        if (good) settings.check_blocks = static_cast<uint64_t>(number);
+    } else if (strcmp(key, "check_launches") == 0) {
+        good = parse(value, 1, 1e9, &number);
+        if (good) settings.check_launches = static_cast<uint64_t>(number);
+    } else if (strcmp(key, "check_seed") == 0) {
+        good = parse(value, 0, 4294967295.0, &number);
+        if (good) settings.check_seed = static_cast<uint64_t>(number);
+        settings.has_check_seed = settings.has_check_seed || good;
     } else if (strcmp(key, "arena_megabytes") == 0) {
         good = parse(value, 1, 1 << 24, &number) && arena::set_megabytes(static_cast<size_t>(number));
     } else if (strcmp(key, "stack_kilobytes") == 0) {

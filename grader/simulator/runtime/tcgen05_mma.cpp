@@ -165,7 +165,7 @@ void start(Thread& self, Site site, TensorOperation operation, const char* what)
     TensorMemory& memory = *block.tensor_memory;
     (memory.oldest ? memory.youngest->next : memory.oldest) = copy;
     memory.youngest = copy;
-    if (block.launch->checks_enabled) events::tensor_operation(self, operation);
+    if (block.checked) events::tensor_operation(self, operation);
 }
 
 // --- arithmetic ---

@@ -272,7 +272,7 @@ Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uin
     split(c23, operands.c + 2);
     Registers accumulators = exchange(site, "mma.sync", operands, wanted.finish, CALLER);
     Thread& self = *current_thread;
-    if (self.lane == 0 && self.warp->block->launch->checks_enabled) {
+    if (self.lane == 0 && self.warp->block->checked) {
         events::tensor_core_mma(*self.warp, wanted.type, wanted.operations, CALLER);
     }
     return accumulators;

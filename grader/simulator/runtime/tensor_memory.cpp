@@ -29,7 +29,7 @@ constexpr unsigned allocation_detail = 3, access_detail = 4, wait_detail = 5;
                 "the simulator is out of memory for tensor memory");
 }
 
-bool checked(const Block& block) { return block.launch->checks_enabled; }
+bool checked(const Block& block) { return block.checked; }
 
 bool is_power_of_two(uint32_t n) { return n && !(n & (n - 1)); }
 

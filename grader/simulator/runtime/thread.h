@@ -163,6 +163,7 @@ struct Block {
     Warp* warps;
     char* shared;          // static arrays
     char* dynamic_shared;  // the dynamic buffer behind them
+    bool checked;          // its events are reported to the checks
     void* checks;
 
     Mbarrier* mbarriers;
@@ -188,6 +189,7 @@ struct Launch {
     bool cooperative;
     bool programmatic;  // may begin before the previous launch in its stream has ended
     bool checks_enabled;
+    bool partly_checked;     // some of its blocks run without checks
     const char* parameters;  // the kernel's parameters; a __grid_constant__ parameter has its address here
     size_t parameter_bytes;
     unsigned workers;  // OS threads that run its blocks, at most

@@ -60,7 +60,7 @@ void finish_shuffle(Warp& warp, unsigned participants) {
         unsigned source = warp.argument[lane];
         bool active = participants >> source & 1;
         warp.output[lane] = active ? warp.input[source] : undefined_result;
-        if (!active && warp.block->launch->checks_enabled) {
+        if (!active && warp.block->checked) {
             events::sync_error(events::SyncError::shuffle_from_inactive_lane, *warp.block, &warp.threads[lane],
                                nullptr);
         }
@@ -206,7 +206,7 @@ inline bool complete(const Group& group, uint64_t tag, Thread* last) {
     finish(group, tag);
     for (Warp& warp : group) {
         unsigned participants = group.participants(warp);
-        if (warp.block->launch->checks_enabled) {
+        if (warp.block->checked) {
             if (tag_kind(tag) == Wait::warp_barrier) {
                 events::syncwarp(warp, group.mask, participants);
             } else {

@@ -131,7 +131,7 @@ void write_accumulators(Tile& tile, Warp& warp) {
                 *variables[i / 2] = static_cast<uint32_t>(F16::encode(bit_cast<float>(*values[i + 1]))) << 16 |
                                     F16::encode(bit_cast<float>(*values[i]));
         }
-        if (warp.block->launch->checks_enabled) events::accumulators_ready(thread, variables, tile.kind.registers());
+        if (warp.block->checked) events::accumulators_ready(thread, variables, tile.kind.registers());
     });
 }
 
@@ -158,7 +158,7 @@ Tile* tile_of(PendingWgmma& pending, Warp& warp, Operands* const* lanes) {
     tile->operations = 0;
     for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
         memcpy(tile->variables[lane], lanes[lane]->variables, bytes);
-        if (warp.block->launch->checks_enabled)
+        if (warp.block->checked)
             events::accumulators_pending(warp.threads[lane], tile->variables[lane], kind.registers());
     }
     tile->next = pending.tiles;
@@ -213,7 +213,7 @@ void issue_all(Warp* warps, void* const* arguments) {
                             : "the threads of a warpgroup pass different matrix descriptors to wgmma.mma_async");
     }
     for (unsigned w = 0; w < warps_per_group; ++w) begin(warps[w], lanes + w * lanes_per_warp);
-    if (warps->block->launch->checks_enabled) {
+    if (warps->block->checked) {
         uint64_t number = warps->wgmma->number;
         events::wgmma_issued(warps, {first->kind, first->a01, first->b, number, warps->threads[0].call_address});
     }
@@ -232,7 +232,7 @@ void wait(Warp& warp, unsigned may_pend) {
         operation->next = pending.free_operations;
         pending.free_operations = operation;
     }
-    if (done && warp.block->launch->checks_enabled) events::wgmma_done(warp, done);
+    if (done && warp.block->checked) events::wgmma_done(warp, done);
     for (Tile** link = &pending.tiles; Tile* tile = *link;) {
         if (tile->operations) {
             link = &tile->next;
@@ -259,7 +259,7 @@ void make_step(void* const* arguments, unsigned participants) {
     }
     switch (step.kind) {
         case Step::fence:
-            if (warp.block->launch->checks_enabled) events::wgmma_fenced(warp);
+            if (warp.block->checked) events::wgmma_fenced(warp);
             break;
         case Step::commit:
             ++wgmma_of(warp, warp.threads[0].call_address).group;
@@ -310,7 +310,7 @@ void finish_wgmma(Block& block) {
     for (unsigned w = 0; w < block.warp_count; ++w) {
         PendingWgmma* pending = block.warps[w].wgmma;
         if (!pending) continue;
-        if (block.live == 0 && block.launch->checks_enabled && pending->oldest)
+        if (block.live == 0 && block.checked && pending->oldest)
             events::wgmma_at_exit(block.warps[w], pending->oldest->address);
         free_list(pending->oldest);
         free_list(pending->free_operations);

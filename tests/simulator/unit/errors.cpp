@@ -206,7 +206,7 @@ CASE(out_of_bounds_index_replaces_the_fault_that_it_causes) {
 
 CASE(suspicious_runtime_calls_are_reported) {
     forget_findings();
-    events::waits_for_nothing("cudaEventSynchronize", code);
+    events::waits_for_unrecorded_event("cudaEventSynchronize", code);
     CHECK(is("event_not_recorded") && unit::says(last(), "cudaEventSynchronize"));
     events::default_stream_used("a copy", code + 1);
     CHECK(is("default_stream") && unit::says(last(), "a copy") && last().side.address == code + 1);

@@ -100,6 +100,7 @@ class Grid {
         static sim::Fiber nowhere;
         sim::Block& block = block_[b];
         block.launch = &launch_;
+        block.checked = true;
         block.worker = reinterpret_cast<sim::Worker*>(&nowhere);
         block.linear = b;
         block.thread_count = block.live = threads_;

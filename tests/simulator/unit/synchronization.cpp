@@ -668,3 +668,32 @@ CASE(ordered_volatile_accesses_are_no_race) {
     report_held_races();
     CHECK_EQUAL(finding_count(), 0);
 }
+
+// A block without checks may have passed on the order, so only a block that has read no flag can be known to race.
+CASE(partly_checked_block_that_has_read_a_flag_may_be_ordered_after_other_blocks) {
+    for (bool partly : {false, true}) {
+        for (bool reads_flag : {false, true}) {
+            Grid grid(2, 32);
+            grid.launch().partly_checked = partly;
+            Floats x(false);
+            x.write(grid.thread(0, 0), 0);
+            if (reads_flag) acquire(grid.thread(1, 5), &flag);
+            x.read(grid.thread(1, 0), 0);
+            x.read(grid.thread(1, 0), 1);
+            CHECK_EQUAL(finding_count(), partly && reads_flag ? 0 : 2);
+        }
+    }
+}
+
+CASE(memory_counts_as_written_after_a_partly_checked_launch) {
+    for (bool partly : {false, true}) {
+        Floats x(false);
+        {
+            Grid grid(2, 32);
+            grid.launch().partly_checked = partly;
+        }
+        Grid grid(2, 32);
+        x.read(grid.thread(0, 0), 0);
+        CHECK_EQUAL(finding_count(), partly ? 0 : 1);
+    }
+}

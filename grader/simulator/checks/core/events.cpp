@@ -73,7 +73,8 @@ void launch_begin(Launch& launch) {
     count_launch();
     the_launch.launch = &launch;
     the_launch.kernel = kernel_index(launch.kernel_name);
-    the_launch.concurrent = launch.workers > 1;
+    the_launch.concurrent = launch.workers > 1 && !launch.partly_checked;
+    the_launch.blocks_joined = false;
     the_launch.arrays.clear();
     the_launch.has_dynamic_array = false;
     the_launch.changed.clear();
@@ -166,6 +167,7 @@ void launch_end(Launch& launch) {
         worker.known_barriers.clear();
     });
     end_ordered_launch();
+    if (!launch.checks_enabled || launch.partly_checked) assume_written();
     the_launch.launch = nullptr;
 }
 

@@ -218,6 +218,11 @@ void mark_written(uintptr_t address, size_t bytes) {
         if (region->cells[i].write == never) region->cells[i].write = written_before;
 }
 
+void assume_written() {
+    Locked locked(lock);
+    for (Region* region : allocations) region->initialized = true;
+}
+
 void mark_read_only(uintptr_t base) {
     Region* region = find_region(base);
     if (!region || region->base != base) return;

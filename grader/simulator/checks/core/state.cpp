@@ -144,7 +144,7 @@ BlockState& begin_block(Block& block) {
     state->first_serial = state->serial = state->cluster_first + block.rank;
     state->remote = nullptr;
     state->time = state->barrier_time = 1;  // time 0 is before everything that the block does
-    state->extras = state->fenced = state->exit_reported = false;
+    state->extras = state->fenced = state->exit_reported = state->heard_others = false;
     state->barrier_known = nullptr;
     state->exact = the_launch.exact;
     memset(static_cast<void*>(state->arrivals), 0, sizeof state->arrivals);
@@ -211,6 +211,15 @@ void end_block(BlockState& state) {
     state.next = worker.free_blocks;
     worker.free_blocks = &state;
 }
+
+void note_heard_others(BlockState& block, const void* variable) {
+    if (!the_launch.launch->partly_checked || block.heard_others) return;
+    if (in_shared(block, reinterpret_cast<uintptr_t>(variable))) return;
+    const Cluster& cluster = *block.block->cluster;
+    for (unsigned rank = 0; rank < cluster.size; ++rank) state_of(*cluster.blocks[rank])->heard_others = true;
+}
+
+bool may_know_others(const BlockState& block) { return the_launch.launch->partly_checked && block.heard_others; }
 
 // --- shared memory ---
 

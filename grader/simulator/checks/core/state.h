@@ -149,6 +149,7 @@ struct BlockState {
     bool exact;                        // reader sets list every member
     bool fenced;                       // a thread has executed a fence or a release since the last barrier
     bool exit_reported;
+    bool heard_others;  // a thread has read a variable through which it may know of blocks without checks
     const VectorClock* arrivals[named_barriers];  // what threads that arrived without waiting have published
     BlockWgmma* wgmma;                            // wgmma.h
     BlockTensorMemory* tensor_memory;             // tensor_memory.h
@@ -207,7 +208,8 @@ struct LaunchState {
     uint32_t cluster_size;
     uint32_t start_serial;  // first_serial at the start
     unsigned kernel;        // index into the kernels of the report
-    bool concurrent;        // more than one worker
+    bool concurrent;        // several workers run blocks with checks
+    bool blocks_joined;     // all blocks have met at a grid barrier
     size_t sites_before;    // number of site numbers that existed before the launch
     uint64_t async_before, prefetched_before;
     bool exact;  // a fence was executed: reader sets list every member
@@ -242,6 +244,12 @@ inline BlockState* state_of(Block& block) { return static_cast<BlockState*>(bloc
 void set_time(ThreadState& thread, uint32_t time);
 // Called after a change of block.barrier_time or of the serials.
 void set_floors(ThreadState& thread);
+
+// Called when a thread reads a variable through which blocks may synchronize.
+void note_heard_others(BlockState& block, const void* variable);
+// Returns whether the block may be ordered after other blocks in a way that the checks do not see, because a block
+// without checks took part.
+bool may_know_others(const BlockState& block);
 
 // Returns the block of the same cluster whose shared memory holds the address, or null.
 BlockState* owner_of_shared(BlockState& block, uintptr_t address);

@@ -11,6 +11,7 @@
 #include "checks/report/trace.h"
 #include "runtime/clock.h"
 #include "runtime/limits.h"
+#include "runtime/sampling.h"
 #include "sim/architectures.h"
 
 namespace sim::checks {
@@ -561,6 +562,16 @@ const char* write_report() {
     for (size_t i = 0; i < finding_count(); ++i) write_finding(finding(i));
     out.close(']');
     out.member("dropped_findings", dropped_findings());
+    if (sampling::is_on()) {
+        const sampling::Totals& totals = sampling::totals;
+        out.open("sample", '{');
+        out.member("launches", totals.launches);
+        out.member("checked_launches", totals.checked_launches);
+        out.member("blocks", totals.blocks);
+        out.member("checked_blocks", totals.checked_blocks);
+        out.member("seed", totals.seed);
+        out.close('}');
+    }
     out.open("kernels", '[');
     for (size_t i = 0; i < kernel_count(); ++i) write_kernel(kernel(static_cast<unsigned>(i)));
     out.close(']');

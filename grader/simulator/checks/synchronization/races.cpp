@@ -103,7 +103,14 @@ bool stale(const ThreadState& thread, const AccessSite& site, Epoch record) {
     return site.window == shared_window && !is_own(*thread.block, record.serial());
 }
 
+// Returns whether a block without checks may have written the memory, ordered before this access.
+bool may_be_written(const BlockState& block, const AccessSite& site) {
+    if (site.space != Space::global || !the_launch.launch->partly_checked) return false;
+    return the_launch.blocks_joined || may_know_others(block);
+}
+
 void report_uninitialized(ThreadState& thread, const AccessSite& site, const ShadowCell& cell) {
+    if (may_be_written(*thread.block, site)) return;
     Finding finding = finding_at(FindingKind::uninitialized_read, thread, site.address);
     finding.side.access = static_cast<uint8_t>(site.access);
     finding.bytes = 1u << site.size_log2;
@@ -243,6 +250,8 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
                  const Region* region, Epoch other, uint16_t other_site, Access other_access) {
     FindingKind kind = FindingKind::between_blocks;
     bool streams = other != of_another_block && of_earlier_launch(other.serial());
+    bool of_others = other == of_another_block || !is_own(*thread.block, other.serial());
+    if (!streams && of_others && may_know_others(*thread.block)) return;
     if (streams) {
         kind = overlaps(thread, other.serial()) ? FindingKind::between_grids : FindingKind::between_streams;
     } else if (other_access == Access::async_write || other_access == Access::async_read) {

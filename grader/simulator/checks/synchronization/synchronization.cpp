@@ -123,7 +123,7 @@ void keep_acquired(ThreadState& thread, Scope scope) {
 
 void become_exact(BlockState& block) {
     if (block.exact) return;
-    in_block_order("its threads meet in parts of a block or a warp");
+    if (!the_launch.launch->partly_checked) in_block_order("its threads meet in parts of a block or a warp");
     block.exact = true;
     each_thread(block, [](ThreadState& thread) { set_time(thread, thread.time()); });
 }
@@ -192,6 +192,7 @@ void warp_joined(WarpState& warp, unsigned participants) {
 
 void grid_joined() {
     bool all_before = the_launch.open_serial == the_launch.first_serial;
+    the_launch.blocks_joined = true;
     the_launch.first_serial += the_launch.blocks;
     if (all_before) the_launch.open_serial = the_launch.first_serial;
     each_worker([](WorkerState& worker) {
@@ -267,6 +268,7 @@ void fenced(ThreadState& thread, Scope scope, MemoryOrder order) {
 }
 
 void acquire(ThreadState& thread, const void* variable, Scope scope, bool in_effect) {
+    note_heard_others(*thread.block, variable);
     scope = reach_of(thread, scope);
     if (in_effect) order_one_by_one(*thread.block, scope);
     Locked locked(the_launch.lock);
