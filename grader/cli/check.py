@@ -162,14 +162,17 @@ def working(console: Console, name: str) -> Iterator[Callable[[CheckEvent], None
         yield None
         return
     with console.status(f"grading {name}", spinner="dots" if not _plain(console) else "line") as status:
+        finished: dict[str, str] = {}
 
         def show(event: CheckEvent) -> None:
-            text = f"grading {name}: {event.stage}"
+            if event.event == "finished":
+                finished[event.stage] = event.status
+            steps = [f"{stage} {ended}" for stage, ended in finished.items()]
             if event.total:
-                text += f" {event.done} of {event.total}"
-            elif event.case:
-                text += f", {event.case}"
-            status.update(text)
+                steps.append(f"{event.stage} {event.done} of {event.total}")
+            elif event.event != "finished":
+                steps.append(f"{event.stage}: {event.case}" if event.case else event.stage)
+            status.update(f"grading {name}: {', '.join(steps)}")
 
         yield show
 

@@ -28,6 +28,7 @@ from grader.cli.messages import short_name, shortened, shown_path
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.course.learner.progress import ProgressFile
+from grader.judge.options import CheckOptions
 from grader.report import theme, words
 from grader.report.failures import indented, paragraph
 from grader.report.task_view import render_task
@@ -75,10 +76,11 @@ FOOTER, FEWEST = 4, 7
 Grade = Callable[[Entry], Verdict]
 
 
-def watch(course: Course, start: Entry | None) -> int:
+def watch(course: Course, start: Entry | None, device: str = "cpu") -> int:
     """Watch the exercises until the learner quits or all are passed. Return the exit code."""
     console = theme.console()
-    loop = WatchLoop(course, start, console, lambda entry: grade(entry, None, console))
+    options = CheckOptions(device=device, times="renew")
+    loop = WatchLoop(course, start, console, lambda entry: grade(entry, None, console, options))
     if loop.current is None:
         loop.print_finished()
         return 0

@@ -183,13 +183,14 @@ def require_torch() -> None:
 
 
 def start_context() -> None:
-    """Create torch's CUDA context in a thread, while the caller waits for compilers. It takes most of a second."""
+    """Create torch's CUDA context and load cuBLAS in a thread, while the caller waits for compilers."""
 
     def start() -> None:
         import torch
 
         with contextlib.suppress(RuntimeError):  # the first use of the GPU raises the error again
-            torch.zeros(1, device="cuda")
+            small = torch.zeros(16, 16, device="cuda")
+            torch.matmul(small, small)
 
     threading.Thread(target=start, daemon=True).start()
 

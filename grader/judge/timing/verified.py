@@ -57,11 +57,11 @@ from grader.verdict.wording.outputs import text
 
 __all__ = ["NOTHING", "Clock", "Measured", "verify"]
 
-WARMUP, FEWEST_SETS, MOST_SETS = 1, 6, 30
+WARMUP, FEWEST_SETS, MOST_SETS = 1, 6, 16
 SECONDS = 2.0
 """After ``FEWEST_SETS``, no more sets of a size are measured if this many seconds have passed."""
 
-FEWEST_NULL_CALLS, NULL_CALLS = 5, 15
+FEWEST_NULL_CALLS, NULL_CALLS = 5, 9
 
 PRECISION, RESOLUTION_US = 0.01, 5.0
 """The measurement ends when the standard error of the median is within this share of the time, or this many us."""
