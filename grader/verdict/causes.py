@@ -64,7 +64,7 @@ def _without_consequences(findings: Sequence[Finding]) -> list[Finding]:
 def _follows(finding: Finding, cause: Finding) -> bool:
     """Return whether ``finding`` is a consequence of ``cause``.
 
-    It is the same access of the source code to other memory, or a race with work on the wrong stream.
+    A consequence is an access by the same source code to other memory, or a race with work on the wrong stream.
     """
     sides = [finding] if finding.other is None else [finding, finding.other]
     if cause.kind == "default_stream":
@@ -86,9 +86,9 @@ def _memory(finding: Finding) -> tuple[str, str] | None:
 
 
 def _for_the_line(race: Finding, every: Sequence[Finding]) -> Finding:
-    """Return the race with another fix if its line also has a race between warps: ``__syncthreads()`` fixes both.
+    """Return the race, with the fix ``__syncthreads()`` if its line also has a race between warps.
 
-    This concerns only a race within a warp, whose usual fix is ``__syncwarp()``.
+    The usual fix of a race within a warp is ``__syncwarp()``, but ``__syncthreads()`` fixes both races.
     """
     if race.kind == "within_warp" and any(
         other.kind == "within_block" and other.places & race.places for other in every

@@ -8,11 +8,14 @@ is ignored when the file is read.
 readers must change, the second when something is added. Numbers that JSON cannot hold are written as the texts "nan",
 "inf" and "-inf".
 
-Changes by version: 2.0: findings and wrong outputs are facts with a ``text``, instead of the ready sentences
-``message``, ``advice`` and ``diagnosis``; ``Stage.message`` has the part of the stage's former ``text`` that no other
-field implies. 2.1: the sides of a race between streams have ``work`` and ``stream``; times have mean, minimum, maximum
-and standard deviation; ``time_bars`` has the time limits. 3.0: a finding has a typed ``payload`` instead of ``number``,
-``total``, ``address``, ``elements`` and ``detail``. 3.1: a time limit on another GPU has ``share_of_roofline``.
+These are the changes by version:
+
+- 2.0: Findings and wrong outputs are facts with a ``text``, instead of the ready sentences ``message``, ``advice`` and
+  ``diagnosis``. ``Stage.message`` replaces ``Stage.text``, and has only what no other field of the stage contains.
+- 2.1: The sides of a race between streams have ``work`` and ``stream``. Times have mean, minimum, maximum and standard
+  deviation. ``time_bars`` has the time limits.
+- 3.0: A finding has a typed ``payload`` instead of ``number``, ``total``, ``address``, ``elements`` and ``detail``.
+- 3.1: A time limit on another GPU has ``share_of_roofline``.
 """
 
 from __future__ import annotations

@@ -62,8 +62,9 @@ class Side(Record, kw_only=True):
     memory: Memory | None = None
     file: Line = ""
     line: int = 0
-    """The line number, and below the column; 0 if it is unknown."""
+    """The line number; 0 if it is unknown."""
     column: int = 0
+    """The column number in the line; 0 if it is unknown."""
     source_line: Line = ""
     block: Index | None = None
     thread: Index | None = None

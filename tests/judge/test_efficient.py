@@ -35,7 +35,7 @@ def test_messages_of_bars() -> None:
     result = evaluate_bar(Bar("global_bytes / minimum", at_most=1.2, look="read each row once"), COUNTED, dtype="f16")
     assert text(result).splitlines() == [
         "global_bytes / minimum = 3 in f16, at most 1.2 is allowed (global_bytes 3,000, minimum 1,000)",
-        "  unit: bytes of global memory moved, per byte that must move",
+        "  unit: bytes of global memory moved, divided by the bytes that must move",
         "  look at: read each row once",
     ]
     met = evaluate_bar(Bar("global_bytes / minimum", at_most=3, look="read each row once"), COUNTED)

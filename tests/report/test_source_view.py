@@ -36,7 +36,7 @@ def test_worst_lines_come_first() -> None:
     worst = source_view.worst(source_view.margin_lines(samples.lines()))
     assert [line.line for line in worst] == [7, 5]
     assert worst[0].waste == "32-way bank conflict"
-    assert worst[1].waste == "moves 8 times the sectors that its data fill"
+    assert worst[1].waste == "moves 8 times as many sectors as its data needs"
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_start_here_names_the_line_of_a_missed_bar() -> None:
     text = flat(terminal.as_text(samples.wasteful()))
     assert "global_bytes / minimum 3.94 at most 1.2" in text
     assert "neighboring threads read addresses that are a row apart" in text
-    assert "32-way bank conflict" in text and "moves 8 times the sectors" in text
+    assert "32-way bank conflict" in text and "moves 8 times as many sectors" in text
 
 
 def test_passed() -> None:

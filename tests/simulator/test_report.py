@@ -199,7 +199,9 @@ def test_a_race_with_many_readers_suggests_a_barrier() -> None:
 def test_an_atomic_operation_without_a_fence() -> None:
     (race,) = Run("no_fence", (4,), (1,), 4).report.findings
     assert race.kind == "between_blocks" and "use atomics" not in fix(race)
-    assert f"The atomic operation at findings.cu:{line_of('atomicAdd(&finished')} orders only itself" in fix(race)
+    assert f"The atomic operation at findings.cu:{line_of('atomicAdd(&finished')} does not order other accesses" in fix(
+        race
+    )
 
 
 def test_lines_have_the_numbers_that_line_directives_give_them(tmp_path: Path) -> None:

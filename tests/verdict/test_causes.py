@@ -114,4 +114,4 @@ def test_volatile_orders_nothing() -> None:
 
 def test_an_index_past_an_array_is_compared_with_the_block() -> None:
     past = finding("memcheck", "index_out_of_bounds", side(3))
-    assert "threadIdx.x numbers all threads of the block, and threadIdx.y is 0" in fix(past)
+    assert "in a one-dimensional block, threadIdx.x numbers all threads, and threadIdx.y is 0" in fix(past)

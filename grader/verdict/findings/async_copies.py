@@ -69,9 +69,8 @@ KINDS = (
         why="The copy engine and the tensor cores read shared memory through the async proxy, which does not see "
         "ordinary "
         "writes without a fence.",
-        fix="Each thread that wrote executes fence_proxy_async (PTX fence.proxy.async.shared::cta) before the "
-        "barrier after "
-        "which the copy or the matrix product begins.",
+        fix="Each thread that wrote executes fence_proxy_async (PTX fence.proxy.async.shared::cta), and then waits at "
+        "a barrier. The copy or the matrix product begins after this barrier.",
         look="the write without a proxy fence",
         sample_access="async read",
         sample_other="write",

@@ -28,7 +28,7 @@ class Waiting(Record, kw_only=True):
 
     threads: int
     first: int
-    """The number in the block of the first of these threads."""
+    """The first of these threads, by its number in the block."""
     operation: Line
     """The operation at which they wait: ``__syncthreads``, ``mbarrier``, ``wgmma.mma_async``..."""
     site: int
@@ -73,7 +73,7 @@ class Lane(Payload, tag="Lane"):
 
 
 class Reason(Payload, tag="Reason"):
-    """An explanation that the simulator gives, or the kernel itself, such as the condition of an assert."""
+    """An explanation from the simulator, or a text from the kernel, such as the condition of a failed assert."""
 
     reason: Text
 
@@ -142,7 +142,9 @@ def _deadlock_fix(finding: Finding) -> str:
 def _sites_differ(finding: Finding) -> str:
     other = place(finding.other) if finding.other else "?"
     thread = words.place(finding.block, finding.thread)
-    return f"threads of one block wait at {place(finding)} and at {other}" + (f", {thread}" if thread else "")
+    return f"threads of one block wait at different barriers: {place(finding)} and {other}" + (
+        f", {thread}" if thread else ""
+    )
 
 
 def _exited(finding: Finding) -> str:

@@ -78,7 +78,7 @@ KINDS = (
         why=_SANDBOX,
         fix="Use only the submission's own variables, its tensors, and memory from new, malloc, cudaMalloc and similar "
         "calls.",
-        look="the access to foreign memory",
+        look="the access to memory outside the submission",
         stage="correct",
         payload=Address,
         sample=Address(address=0x7F0000001000),
@@ -104,7 +104,7 @@ KINDS = (
         text=lambda f: f"a function pointer points to address {_address(f)}, which is not a function of the submission",
         why=_SANDBOX,
         fix="Set function pointers only to functions of the kernel file.",
-        look="the call of a foreign function",
+        look="the call of a function outside the submission",
         stage="correct",
         payload=Address,
         sample=Address(address=0x7F0000001000),
@@ -163,10 +163,10 @@ KINDS = (
     FindingKind(
         name="too_few_bytes",
         check="report",
-        title="fewer bytes counted than the result needs",
+        title="fewer bytes moved than the result needs",
         text=lambda f: (
-            f"{words.count(payload_of(CountedBytes, f).bytes, 'byte')} of global memory were counted, but the "
-            f"result needs at least {payload_of(CountedBytes, f).needed:,}"
+            f"the simulator counted {words.count(payload_of(CountedBytes, f).bytes, 'byte')} of global memory traffic, "
+            f"but the result needs at least {payload_of(CountedBytes, f).needed:,}"
         ),
         why=_FORGED,
         fix="Read the inputs from global memory in the kernel, and write the outputs there.",

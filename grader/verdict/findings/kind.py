@@ -22,7 +22,7 @@ Stage = Literal["safe", "correct", "efficient"]
 
 
 class Payload(Record, tag_field="of", kw_only=True):
-    """The facts that one kind of finding has in addition to its place.
+    """The facts that one kind of finding has, in addition to the place of the fault.
 
     The simulator's report has the fields without a default value. The reader of the report fills in the others.
     """
@@ -61,7 +61,7 @@ class FindingKind:
     sample_other: str = ""
     """The kind of access of the other side in the catalog of messages."""
     other: str = ""
-    """A noun phrase for the other side; empty for the other access of a race."""
+    """A noun phrase for the other side, such as "the copy". If it is empty, the side is called the other access."""
     stage: Stage = "safe"
     """The stage that fails. It is ``correct`` if the fault ends the launch, so that the case fails."""
     has_memory: bool = False

@@ -82,7 +82,8 @@ KINDS = (
         title="invalid use of an instruction",
         text=_reason,
         why="PTX leaves the result undefined.",
-        fix="Compare the operands with the rule above, and with the instruction's description in the PTX manual.",
+        fix="Compare the operands with the rule in this message, and with the instruction's description in the PTX "
+        "manual.",
         look="the instruction",
         stage="correct",
         payload=Reason,

@@ -136,8 +136,8 @@ KINDS = (
         title="array index out of bounds",
         text=_array_index,
         why="C++ does not define the result. The access reaches other variables of the thread, or other memory.",
-        fix="Compare the array's length with the largest value of the index. If a launch gives the block's size as a "
-        "single number, threadIdx.x numbers all threads of the block, and threadIdx.y is 0.",
+        fix="Compare the array's length with the largest value of the index. If the index is threadIdx.x, check the "
+        "launch: in a one-dimensional block, threadIdx.x numbers all threads, and threadIdx.y is 0.",
         look="the index out of bounds",
         payload=ArrayIndex,
         sample=ArrayIndex(index=32, array_type="float [32]"),
@@ -239,7 +239,7 @@ KINDS = (
         check="memcheck",
         title="write to an input",
         text=lambda f: f"{access(f)} to {position(f)}, which the launcher takes as a pointer to const",
-        why="The caller still uses its inputs.",
+        why="The caller still uses its inputs, and would read the changed values.",
         fix="Write to an output, or to scratch memory.",
         look="the write to an input",
         payload=Address,

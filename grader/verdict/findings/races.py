@@ -47,7 +47,7 @@ _BEFORE_A_COPY = (
     "arrival at "
     "an mbarrier for which the copying thread waits."
 )
-_ANOTHER_WAY = "give each block its own place, or split the work into two launches."
+_ANOTHER_WAY = "give each block its own bytes, or split the work into two launches."
 
 
 _SYNCTHREADS = (
@@ -74,8 +74,8 @@ def _fix(barrier: str) -> FixOfRace:
         if nearby.atomic:
             return (
                 f"If the atomic operation at {nearby.atomic} takes a lock, put __threadfence_block() after it, and "
-                "before the lock is released. A barrier cannot stand there: threads that wait for the lock do not "
-                f"reach it. If it takes no lock: {barrier[0].lower()}{barrier[1:]}"
+                "before the lock is released. A barrier would not work there: threads that wait for the lock do not "
+                f"reach it. If the atomic operation takes no lock: {barrier[0].lower()}{barrier[1:]}"
             )
         return barrier
 
@@ -106,15 +106,15 @@ def _between_blocks_fix(finding: Finding) -> str:
     if "atomic" in accesses:
         return (
             "Make the other access atomic as well, or split the work into two launches. If the atomic operation "
-            "signals that "
-            "a block has finished, put a __threadfence() before it, and another between it and the other access."
+            "signals that a block has finished, put a __threadfence() before the signal, and another between the "
+            "signal and the other access."
         )
     if nearby := _nearby(finding).atomic:
         return (
-            f"The atomic operation at {nearby} orders only itself. If it signals that the data is ready, put a "
-            "__threadfence() between the write and the atomic operation, and another between the atomic operation and "
-            "the read. If another thread of the block does the write or the read, add `__syncthreads()` as well. If it "
-            f"is no signal: {_ANOTHER_WAY}"
+            f"The atomic operation at {nearby} does not order other accesses. If it signals that the data is ready, "
+            "put a __threadfence() between the write and the atomic operation, and another between the atomic "
+            "operation and the read. If another thread of the block does the write or the read, add `__syncthreads()` "
+            f"as well. If the atomic operation is no signal: {_ANOTHER_WAY}"
         )
     return f"Blocks of one launch run in any order: use atomics, {_ANOTHER_WAY}"
 
@@ -221,8 +221,8 @@ KINDS = (
         check="racecheck",
         title="read-only load of memory that the kernel writes",
         text=lambda finding: f"on {position(finding)}: {both(finding)}",
-        why="The cache that __ldg and ld.global.nc read through does not see writes of the running kernel, whatever "
-        "orders them. The load may return the old value.",
+        why="The cache of __ldg and ld.global.nc does not see writes of the running kernel, even after a barrier or a "
+        "fence. The load may return the old value.",
         fix="Use an ordinary load, or write the memory in another launch.",
         look="the read-only load",
         sample_access="read",

@@ -120,7 +120,7 @@ def other_place(finding: Finding) -> str:
 
 
 def reader_and_writer(finding: Finding) -> tuple[Side, Side | None]:
-    """Return the asynchronous read and the write of a finding, whichever of them is its first side."""
+    """Return the asynchronous read and the write of a finding, in this order. Either may be the first side."""
     if finding.other is not None and finding.other.access in ("async read", *ENGINES):
         return finding.other, finding
     return finding, finding.other

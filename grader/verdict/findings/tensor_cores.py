@@ -165,9 +165,9 @@ KINDS = (
             "mbarrier of its tcgen05_commit"
         ),
         why=_OLD_VALUES,
-        fix="The thread that issued the products calls tcgen05_commit with an mbarrier. A thread that reads the "
-        "accumulators "
-        "waits for the phase of that mbarrier, then tcgen05_fence_after_thread_sync, then tcgen05_ld.",
+        fix="The thread that issued tcgen05.mma calls tcgen05_commit with an mbarrier. A thread that reads the "
+        "accumulators first waits for the phase of that mbarrier, then calls tcgen05_fence_after_thread_sync, and then "
+        "tcgen05_ld.",
         look="the use of unfinished accumulators",
         other="the product",
         payload=TensorCell,
@@ -233,7 +233,7 @@ KINDS = (
         why=_FENCES,
         fix="Call tcgen05_fence_before_thread_sync after the earlier operation, before its thread arrives at the "
         "barrier.",
-        look="the tcgen05 instruction that nothing orders",
+        look="the unordered tcgen05 instruction",
         other="the earlier operation",
         payload=TensorCell,
         sample=TensorCell(lane=0, column=0, operation="tcgen05.mma", earlier="tcgen05.ld"),

@@ -5,13 +5,15 @@ from __future__ import annotations
 from grader.verdict import FAILED, SKIPPED, BarResult, TimeBarResult
 
 UNITS = {
-    "global_bytes / minimum": "bytes of global memory moved, per byte that must move",
-    "sectors / ideal": "sectors touched, per sector that the requested bytes fill",
-    "requests * 512 / minimum": "loads and stores of a warp, per load or store in which all lanes move 16 bytes",
-    "requests / (global_bytes / 512)": "loads and stores of a warp, per load or store in which all lanes move 16 bytes",
-    "shared_wavefronts / (flops_needed / 64)": "wavefronts of shared memory, per multiply-add of a warp (64 flops)",
-    "tensor_operations / flops_needed": "operations on tensor cores, per operation of the task's formula",
-    "bank_conflict_ways": "wavefronts of shared memory, per wavefront that an access without bank conflicts needs",
+    "global_bytes / minimum": "bytes of global memory moved, divided by the bytes that must move",
+    "sectors / ideal": "sectors touched, divided by the sectors that the requested bytes fill",
+    "requests * 512 / minimum": "loads and stores of a warp, divided by their number if every lane moved 16 bytes",
+    "requests / (global_bytes / 512)": "loads and stores of a warp, divided by their number if every lane moved 16 "
+    "bytes",
+    "shared_wavefronts / (flops_needed / 64)": "wavefronts of shared memory, divided by the multiply-adds of a warp "
+    "(64 flops)",
+    "tensor_operations / flops_needed": "operations on tensor cores, divided by the operations of the task's formula",
+    "bank_conflict_ways": "wavefronts of shared memory, divided by the wavefronts without bank conflicts",
 }
 """The meaning of the value of each expression that several exercises use."""
 

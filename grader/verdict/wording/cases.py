@@ -27,7 +27,7 @@ _IN_SHORT = {
 
 
 PROBLEMS = tuple(_IN_SHORT)
-"""The problems of a case, except those that an output's errors or a finding describe."""
+"""The values of ``CaseResult.problem``, except "wrong" and "unwritten", which the text of an output describes."""
 
 
 def heading(case: CaseResult) -> str:

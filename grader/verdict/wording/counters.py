@@ -12,9 +12,9 @@ WARP = 32
 def waste(sector_ratio: float, ways: float) -> str:
     """Return a description of the wasted memory traffic of a source line; empty if there is none.
 
-    ``sector_ratio`` is the number of sectors per needed sector, ``ways`` that of wavefronts per needed wavefront.
+    ``sector_ratio`` is the number of sectors per needed sector, ``ways`` the number of wavefronts per needed wavefront.
     """
-    parts = [f"moves {sector_ratio:.3g} times the sectors that its data fill"] if sector_ratio > 1 else []
+    parts = [f"moves {sector_ratio:.3g} times as many sectors as its data needs"] if sector_ratio > 1 else []
     return "; ".join(parts + ([f"{ways:.3g}-way bank conflict"] if ways > 1 else []))
 
 

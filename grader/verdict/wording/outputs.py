@@ -115,7 +115,7 @@ def _tail_unwritten(d: Diagnosis) -> str:
 
 def _columns_unwritten_from(d: Diagnosis) -> str:
     column = f"{d.values['column']:.0f}"
-    return f"columns {column} and up of {_which_rows(d.values)} were never written: is the row longer than the loop?"
+    return f"columns {column} and up of {_which_rows(d.values)} were never written: does the loop end too early?"
 
 
 def _columns_unwritten(d: Diagnosis) -> str:
@@ -182,9 +182,8 @@ def _diagonal(d: Diagnosis, where: str, sign: str) -> str:
     by = d.values["by"]
     row = f"row {'+' if by > 0 else '-'} {abs(by):.0f}" if by else "row"
     return (
-        f"wrong {where} (column {sign} {row} of the last two axes), right elsewhere: is the mask missing, or off by "
-        f"one "
-        "(< instead of <=)?"
+        f"wrong {where} (where column {sign} {row}, in the last two axes), right elsewhere: is the mask missing, or "
+        "off by one (< instead of <=)?"
     )
 
 
@@ -200,7 +199,7 @@ def _rows_scaled(d: Diagnosis) -> str:
 
 
 PRECISIONS = ((2.0**-18, "f32"), (2.0**-10.5, "f16"), (math.inf, "bf16"))
-"""The precision whose rounding causes relative errors of a size. Each row is the largest error and the precision."""
+"""The largest relative error that rounding to a precision causes, and the precision."""
 
 
 def _rounding(d: Diagnosis) -> str:
@@ -275,12 +274,10 @@ LOOKS: Mapping[str, str | Callable[[Diagnosis], str]] = {
     "tile_turned": "right if {name} had rows and columns exchanged within each tile: is a tile loaded or read "
     "transposed "
     "(threadIdx.x for threadIdx.y, row_major for col_major)?",
-    "tile_row": "right if in each tile of {name} column j held element (j, j) in all rows: is the thread index of "
-    "its columns also "
-    "used for its rows?",
-    "tile_column": "right if in each tile of {name} row i held element (i, i) in all columns: is the thread index of "
-    "its rows also "
-    "used for its columns?",
+    "tile_row": "right if every row of a tile of {name} were the tile's diagonal: is the thread index of the columns "
+    "also used for the rows?",
+    "tile_column": "right if every column of a tile of {name} were the tile's diagonal: is the thread index of the "
+    "rows also used for the columns?",
     "rounding": _rounding,
 }
 """For each kind of diagnosis, a format string for its text, or a function that makes the text."""

@@ -92,9 +92,9 @@ def failing_cases(stage: Stage) -> list[CaseResult]:
 
 
 def better_diagnosed_case(failing: Sequence[CaseResult]) -> tuple[CaseResult, Diagnosis] | None:
-    """Return the first failing case that has a diagnosis, and the diagnosis.
+    """Return the first failing case that has a diagnosis, and the diagnosis, if the first failing case has none.
 
-    Return None if the first failing case has a diagnosis itself, or did not fail because of wrong outputs.
+    Return None if the first failing case has a diagnosis, or if it failed for another reason than wrong outputs.
     """
     if not failing or failing[0].problem != "wrong" or failing[0].findings:
         return None

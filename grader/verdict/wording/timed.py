@@ -8,7 +8,7 @@ from grader.verdict import Timing
 
 NO_SIZES = "the exercise names no sizes to time"
 NOT_TIMED = "cannot be timed"
-CONTRADICTED = "the times that the kernel's process measured are wrong"
+CONTRADICTED = "the kernel's process reported wrong times"
 OUTSIDE = "The kernel wrote outside its output."
 
 Problem = tuple[str, str]
@@ -59,7 +59,7 @@ BUSY_NOTE = (
 
 
 def contradicted(timing: Timing) -> str:
-    """Return the text for a time by events that is much less than the time by the grader's clock."""
+    """Return the text for a kernel whose time by CUDA events is much less than that by the grader's clock."""
     return (
         f"At {timing.name} ({timing.dtype}) events around the launch show {timing.median_us:.3g} us, but the "
         f"grader's clock "

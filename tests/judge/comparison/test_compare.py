@@ -268,11 +268,11 @@ COLUMN_AFTER_ROW = torch.arange(20)[None, :] - torch.arange(12)[:, None]
 @pytest.mark.parametrize(
     ("says", "wrong"),
     [
-        ("wrong above a diagonal (column > row of", COLUMN_AFTER_ROW > 0),
-        ("wrong above a diagonal (column > row + 8 of", COLUMN_AFTER_ROW > 8),
-        ("wrong below a diagonal (column < row - 1 of", COLUMN_AFTER_ROW < -1),
-        ("wrong on one diagonal (column = row of", COLUMN_AFTER_ROW == 0),
-        ("wrong on one diagonal (column = row + 9 of", COLUMN_AFTER_ROW == 9),
+        ("wrong above a diagonal (where column > row,", COLUMN_AFTER_ROW > 0),
+        ("wrong above a diagonal (where column > row + 8,", COLUMN_AFTER_ROW > 8),
+        ("wrong below a diagonal (where column < row - 1,", COLUMN_AFTER_ROW < -1),
+        ("wrong on one diagonal (where column = row,", COLUMN_AFTER_ROW == 0),
+        ("wrong on one diagonal (where column = row + 9,", COLUMN_AFTER_ROW == 9),
     ],
 )
 def test_a_wrong_mask(says: str, wrong: torch.Tensor) -> None:

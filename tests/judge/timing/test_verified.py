@@ -348,7 +348,7 @@ def test_a_limit_on_the_time_decides_on_the_gpu_that_it_names(
 
 def test_false_times_of_the_kernels_own_process_fail(stage_of: Callable[[str, float], Stage], steady: None) -> None:
     stage = stage_of(SLEEPY, 1.0)
-    assert stage.status == FAILED and stage.summary == "the times that the kernel's process measured are wrong"
+    assert stage.status == FAILED and stage.summary == "the kernel's process reported wrong times"
     assert "does not use the stream" in stage.message and "events around the launch show 1 us" in stage.message
 
 
