@@ -11,15 +11,17 @@ import pytest
 from grader import course
 from grader.cli.app import run
 from grader.course import Entry
+from grader.execution.jail.running import NO_JAIL
 from grader.execution.runner.buffers import prepare
 from grader.execution.runner.client import Child
 from grader.execution.runner.gpu import SharingFailed
+from grader.judge import fast
 from grader.judge.timing import bench as b
-from grader.judge.timing import events, machine, recordings
+from grader.judge.timing import events, machine, recordings, turns, verified
 from grader.judge.timing.machine import Machine, measure_machine, roofline
 from grader.judge.timing.on_device import DeviceBuffers, prepare_on_device
 from grader.setup.errors import GraderError
-from grader.verdict import Timing
+from grader.verdict import PASSED, Timing
 from tests.execution.runner.test_runner import exercise
 from tests.judge.timing.host_memory import HostMemory
 
@@ -248,6 +250,26 @@ def test_a_whole_bench(entry: Entry, pretended_gpu: None) -> None:
         assert timing.percent_of_roofline and timing.torch_ratio and timing.note == "" and timing.copy_us == 3.0
     assert b.bench(entry, sizes=["large"], compiled=False).timings[0].name == "large"
     assert json.loads(recordings.record(report, entry).read_text())["exercises"]["twice"]["device"] == "cuda"
+
+
+def test_a_whole_stage(entry: Entry, pretended_gpu: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Time a kernel by events and by the grader's own clock, with all steps of the stage *fast*."""
+    asked: list[frozenset[str]] = []
+    said: list[str] = []
+    for name in ("gpu_architecture", "uuid", "compile_kernel", "build_runner", "GpuMemory"):
+        monkeypatch.setattr(fast, name, getattr(b, name))
+    monkeypatch.setattr(fast, "measure_machine", lambda dtypes: asked.append(dtypes) or b.measure_machine())
+    monkeypatch.setattr(turns, "folder", lambda: tmp_path)
+    monkeypatch.setattr(verified, "SLACK_US", 1e8)
+    monkeypatch.setattr(fast, "_contradicted", lambda timing: False)  # events and clock both show the simulator's time
+    stage = fast.judge_fast(entry.load(), entry.skeleton, NO_JAIL, said.append)
+    assert stage.status == PASSED, stage.message
+    assert [(t.name, t.runs >= 10, t.torch_eager_us, t.copy_us, t.note) for t in stage.timings] == [
+        ("small", True, 3.0, 3.0, ""),
+        ("large", True, 3.0, 3.0, ""),
+    ]
+    assert asked == [frozenset({"f32"})]
+    assert said[1:] == ["building", "small (f32)", "large (f32)", "the grader's own clock"]
 
 
 @pytest.mark.parametrize("shared", [True, False])
