@@ -1,15 +1,19 @@
 """The floating-point operations of each basic block in a kernel library.
 
-At run time the library counts the executions of each basic block; the operations of a block are read from its
-instructions. A basic block is identified by the return address of its call of ``__sanitizer_cov_trace_pc``; an
-instruction belongs to the call in its own basic block or, if that has none, to the last one on the path to it. The
-additions, subtractions, multiplications, divisions and square roots of floats and doubles are counted; a packed
-instruction counts each of its elements, a fused multiply-add counts twice. Conversions between integers and
-floating-point numbers are counted by themselves (a GPU's I2F and F2I). Not counted are minimum and maximum,
-comparisons, conversions from float to half and back, sign changes and absolute values (a GPU has no FADD, FMUL or FFMA
-for them either), the inside of library functions (a call of one is a special function), and the emulation of 16-bit
-types: their operations, each half of a pair, are marked by calls (``SIM_COUNTS`` in ``sim/small_float.h``). Operations
-on tensor cores are counted by the runtime in every build: ``tensor_operations``.
+At run time the library counts the executions of each basic block. The operations of a block are read from its
+instructions. A basic block is identified by the return address of its call of ``__sanitizer_cov_trace_pc``. An
+instruction belongs to the call in its own basic block or, if that block has no call, to the last call on the path to
+the instruction.
+
+- Additions, subtractions, multiplications, divisions and square roots of floats and doubles are counted. A packed
+  instruction counts once for each element, a fused multiply-add twice.
+- Conversions between integers and floating-point numbers have a count of their own (a GPU's I2F and F2I).
+- Minimum, maximum, comparisons, conversions between float and half, sign changes and absolute values are not counted,
+  because a GPU uses no FADD, FMUL or FFMA for them.
+- A call of a library function counts as one special function. The instructions inside the function are not counted.
+- Operations on 16-bit types are emulated by several instructions, which are not counted. A call marks each operation
+  (each half of a pair) instead: ``SIM_COUNTS`` in ``sim/small_float.h``.
+- Operations on tensor cores are counted by the runtime in every build: ``tensor_operations``.
 
 The code is that for the simulator's processor. If that compiler computes more or less than nvcc - both sides of a short
 branch, or an operation on constants - the counts follow it.
@@ -93,7 +97,8 @@ class Operation:
     special: int = 0
     conversions: int = 0
     marked: bool = False
-    """True if a call marks it, whatever header it is in: operations of 16-bit types, and conversion functions."""
+    """True if a ``SIM_COUNTS`` call marks these operations: those of 16-bit types, and conversion functions. They count
+    in every header."""
 
 
 @dataclass(frozen=True)

@@ -62,5 +62,5 @@ def wrapped(name: str) -> str:
 
 
 def link_flags(checks: bool) -> tuple[str, ...]:
-    """Return the flags that link a kernel library; without checks, also delete for device memory."""
+    """Return the linker flags that redirect functions to the simulator; without checks, these are only ``delete``."""
     return tuple(f"-Wl,--wrap={name}" for name in (WRAPPED if checks else _DELETE))

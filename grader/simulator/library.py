@@ -1,4 +1,4 @@
-"""Builds libsim, the simulator's runtime and checks, once for each compiler; its objects in parallel."""
+"""Build libsim, the simulator's runtime and checks, once for each compiler. Source files are compiled in parallel."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ _Files = tuple[tuple[Path, int, int], ...]
 def _files() -> _Files:
     walks = (walk for top in (*INCLUDE_DIRS, *_SOURCE_DIRS) for walk in os.walk(top))
     names = (Path(folder, name) for folder, _, names in walks for name in names)
-    paths = sorted(path for path in names if path.suffix != ".md")  # documentation, which is not part of a wheel
+    # Leave out the documentation. It is not part of a wheel, so the digest must not depend on it.
+    paths = sorted(path for path in names if path.suffix != ".md")
     return tuple((path, (status := path.stat()).st_size, status.st_mtime_ns) for path in paths)
 
 

@@ -1,7 +1,8 @@
 """Detection of the endless loop among the loops around the line where a thread was stopped.
 
-A thread is often stopped in an inner loop that does end. A loop that counts a variable to a bound, and does not assign
-it otherwise, ends. The innermost loop without that form is reported.
+A thread is often stopped in an inner loop that does end. A loop that counts a variable up or down to a bound, and does
+not assign the variable otherwise, is assumed to end. The innermost loop that does not count in this way is reported as
+endless.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """The execution of one block as events of its warps, from the recording of its threads (``checks/report/recording.h``).
 
 The simulator runs the lanes of a warp one after another. On a GPU, all lanes execute one place in the code at once, so
-the k-th executions of it become one event, just as they are one request for the counters. Lanes synchronize at warp
-intrinsics and barriers; between two of them, an event waits until each participating lane has no earlier event. After a
-divergent branch, the events of each path follow one another. The order of the warps is that of the run, one of those
-that CUDA allows.
+the k-th executions of a place by the lanes become one event. The counters also count them as one request. Lanes
+synchronize at warp intrinsics and barriers; between two of them, an event waits until each participating lane has no
+earlier event. After a divergent branch, the events of each path follow one another. The order of the warps is that of
+the run, one of those that CUDA allows.
 
-A thread arrives at a barrier after its last event before it, so a warp without work waits from the start.
+A thread arrives at a barrier directly after its last event before the barrier. A warp without any event before the
+barrier arrives at the start.
 """
 
 from __future__ import annotations
@@ -77,10 +78,10 @@ class Recording:
 
 
 class _Key(NamedTuple):
-    """A key of an event. Events of different lanes with the same key are simultaneous; a lane has each key once."""
+    """A key of an event. Events of different lanes with the same key are one event. No lane has two equal keys."""
 
     part: int
-    """The number of earlier synchronizations of the lane with all others of its warp."""
+    """How often the lane has synchronized with all other lanes of its warp before."""
     kind: str
     site: int
     memory: int

@@ -90,7 +90,8 @@ class LineCounters:
     warp_half_flops: int = 0
     warp_special_functions: int = 0
     executions: int = 0
-    """Executions by threads. Of the line's basic blocks, the one with the fewest active lanes counts."""
+    """Executions by threads. If the line has several basic blocks, the count is that of the block with the fewest
+    active lanes."""
     warp_executions: int = 0
     """The minimum for a warp: the largest count of one lane, summed over the warps."""
     possible_lanes: int = 0
@@ -211,7 +212,8 @@ class Report:
 # marked operations count.
 _EMULATION = ("small_float.h", "half_functions.h", "cuda_fp16.h", "cuda_bf16.h")
 _CONVERSIONS = ("math.h", "ptx.h")
-"""Headers whose conversion functions take several instructions here, and are marked as one conversion."""
+"""Headers with conversion functions that the simulator implements by several instructions. A call in the function marks
+these instructions as one conversion."""
 
 
 class _Reader:
@@ -230,7 +232,8 @@ class _Reader:
         """Return the offset of each site in the kernel library; sites elsewhere are left out."""
         names = [Path(name) for name in self.data.modules]
         modules = [name in (library, library.resolve()) for name in names]
-        if not any(modules):  # before the library was moved into the cache, or in a jail, it had another name
+        # The library may have run under another name: in a jail, or before it was moved into the cache.
+        if not any(modules):
             modules = [not name.name.startswith("lib") for name in names]
         return {site: offset for site, module, offset in self.data.sites if modules[module]}
 
@@ -262,7 +265,7 @@ class _Reader:
         return self.locations[offset] if offset is not None else UNKNOWN
 
     def _operation_totals(self, lines: Sequence[LineCounters], kernel: int | None = None) -> dict[str, float]:
-        """Return the totals of one kernel or of all; the lanes are those of all basic blocks."""
+        """Return the totals of one kernel or of all. ``active_lanes`` is the average over all basic blocks."""
         executed = [row for row in self.data.executed or [] if kernel in (None, row[1])]
         warp_executions = sum(row[3] for row in executed)
         return {
@@ -440,8 +443,8 @@ class _Reader:
         """Convert the finding to the verdict's form."""
         place, other_place = self._place(data), self._place(data.other) if data.other else UNKNOWN
         if data.other and data.line and data.other.line and _at(place) == _at(other_place) and not place.inside:
-            # The compiler merged the calls of two barriers. So show the lines that the source passed, unless they are
-            # lines of a header.
+            # The compiler merged the calls of two barriers, so their return addresses are equal. Show the line numbers
+            # that the calls passed (``__LINE__``) instead, unless they are lines of a header.
             place, other_place = Location(place.file, data.line), Location(other_place.file, data.other.line)
         memory = _memory(data.memory)
         side, other = self._side(data, place, data.bytes, memory), None
@@ -470,7 +473,8 @@ class _Reader:
     def _atomic_of(self, data: report_format.Finding, *sides: Side | None) -> str:
         """Return the place of an atomic operation that a reader might believe to order the two accesses.
 
-        Within a block, where a barrier could order them as well, only one that may take a lock counts.
+        Within a block, a barrier could order the accesses as well. So there, only atomic operations that may take a
+        lock are considered.
         """
         if any(side is not None and side.access == "atomic" for side in sides):
             return ""

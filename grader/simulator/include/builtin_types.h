@@ -1,4 +1,4 @@
-// Part of cuda_runtime.h here; kernel files may include it by this name.
+// Kernel files may include this header of CUDA. The simulator's cuda_runtime.h contains its declarations.
 #pragma once
 
 #include "cuda_runtime.h"

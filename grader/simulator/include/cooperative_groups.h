@@ -320,7 +320,8 @@ SIM_INLINE coalesced_group binary_partition(const Group& parent, bool predicate,
     return detail::NewGroup::of(predicate ? yes : parent.lane_mask() & ~yes, predicate ? 0 : 1, 2);
 }
 
-// The free function for tiles whose size is known only at run time.
+// cooperative_groups::tiled_partition for a tile size that is known only at run time. The group is partitioned into
+// tiles of `tile_size` lanes.
 inline thread_group tiled_partition(const thread_group& parent, unsigned tile_size) {
     unsigned rank = ::sim::lane_index() & (tile_size - 1);
     unsigned mask = (tile_size >= 32 ? ~0u : (1u << tile_size) - 1) << (::sim::lane_index() - rank);
@@ -341,7 +342,7 @@ template <typename Group>
 SIM_INLINE auto group_size(const Group& group) {
     return group.size();
 }
-// One member, always the same, calls the function.
+// invoke_one: the thread with rank 0 of the group calls the function.
 template <typename Group, typename Function, typename... Arguments>
 SIM_INLINE void invoke_one(const Group& group, Function&& function, Arguments&&... arguments) {
     if (group.thread_rank() == 0) function(static_cast<Arguments&&>(arguments)...);

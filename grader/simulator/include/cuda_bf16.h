@@ -1,5 +1,5 @@
-// bfloat16 and its pair: the upper half of a float, so the same range and 8 bits of precision. Like cuda_fp16.h; the
-// arithmetic is in sim/half_functions.h.
+// __nv_bfloat16 and the pair __nv_bfloat162. A bfloat16 is the upper half of a float, so it has the range of float and
+// 8 bits of precision. The file is organized like cuda_fp16.h. The arithmetic is in sim/half_functions.h.
 #pragma once
 
 #include <type_traits>

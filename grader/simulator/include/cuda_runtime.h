@@ -1,4 +1,4 @@
-// CUDA's runtime header for the simulator, which nvcc includes in every .cu file.
+// The simulator's version of cuda_runtime.h. nvcc includes this header automatically in every .cu file.
 #pragma once
 
 #define __CUDA_RUNTIME_H__

@@ -303,7 +303,7 @@ struct cudaDeviceProp {
     int maxSurface2DLayered[3];
     int maxSurfaceCubemap;
     int maxSurfaceCubemapLayered[2];
-    int deviceOverlap;  // removed in CUDA 13, like some others; older programs use them
+    int deviceOverlap;  // CUDA 13 removed some members, such as this one; older programs use them
     int computeMode;
     int singleToDoublePrecisionPerfRatio;
     int cooperativeMultiDeviceLaunch;

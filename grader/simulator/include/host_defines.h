@@ -16,8 +16,8 @@
 
 // The front end puts SIM_HELPER before `__device__` functions and SIM_NOINLINE in place of `__noinline__`. Compilers do
 // not instrument the copy of a structure that is passed to a function. So builds with checks inline as many calls as
-// possible. clang++ ignores always_inline for a recursive function. g++ reports an error, so it gets large limits
-// instead.
+// possible. clang++ ignores always_inline for a recursive function. g++ reports an error for it. So for g++, functions
+// are not always_inline, but the limits of its inlining are raised.
 #define SIM_HELPER inline
 #define SIM_NOINLINE __attribute__((noinline))
 #if defined(__SANITIZE_THREAD__)

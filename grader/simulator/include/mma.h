@@ -6,14 +6,14 @@
 // sectors and bank conflicts are counted as on the hardware:
 //
 // clang-format off
-//   f16 operands from shared memory             ldmatrix: a lane reads 16 bytes, a row of a tile
-//   other 16-bit elements                       32 bits a lane for each tile, transposed in registers where needed
-//   f32 accumulators, layout along the rows     64 bits a lane for each tile
-//   f32 accumulators the other way, tf32        32 bits a lane for each element
+// - f16 operands in shared memory: ldmatrix, where a lane reads 16 bytes, a row of a tile.
+// - Other 16-bit elements: a lane reads 32 bits for each tile. They are transposed in registers where needed.
+// - f32 accumulators in row-major memory: a lane accesses 64 bits for each tile.
+// - f32 accumulators in column-major memory, and tf32: a lane accesses 32 bits for each element.
 // clang-format on
 //
-// 8-bit operands are loaded as 32 bits along k and byte by byte the other way, f64 element by element; this was not
-// compared with nvcc.
+// The widths for other types were not compared with nvcc: 8-bit operands are loaded as 32 bits if they are contiguous
+// along k, and byte by byte otherwise. f64 is loaded element by element.
 //
 // An mma of 16x16x16 is two mma.sync.m16n8k16, as on the hardware. 8x32x16 is 32x8x16 with exchanged operands: matrix_b
 // is operand A of mma.sync, and the accumulators are transposed.
@@ -60,8 +60,8 @@ struct Storage<precision::tf32> {
     typedef float type;
 };
 
-// The rows, columns and order of the 8x8 tiles of a fragment. A row has the index g = lane / 4 within its tile: rows
-// run along m for mma.sync's operand A, along n for its operand B.
+// The rows, columns and order of the 8x8 tiles of a fragment. In a tile, g = lane / 4 is the index of the row. The
+// index of a row is m for mma.sync's operand A and n for its operand B.
 template <typename Use, int M, int N, int K, typename T>
 struct Shape {
     static constexpr bool is_a = Same<Use, matrix_a>::value;
@@ -251,8 +251,8 @@ SIM_INLINE void store_sums(T* memory, const T* x, unsigned ldm, bool along) {
     }
 }
 
-// Loads tf32 operands of 16 rows and k = 8. A lane holds element (g, t), those 8 rows below and 4 columns to the right
-// of it, and the one in both directions. Operand A takes the rows first, operand B the columns.
+// Loads tf32 operands of 16 rows and k = 8. A lane holds the elements (g, t), (g + 8, t), (g, t + 4) and (g + 8, t +
+// 4). Operand A has them in this order, operand B has the second and the third exchanged.
 template <typename Shape>
 SIM_INLINE void load_tf32(float* x, const float* memory, unsigned ldm, bool along) {
     Lane lane;
@@ -458,8 +458,9 @@ SIM_INLINE float __float_to_tf32(float value) {
 namespace sim {
 namespace ptx {
 
-// wmma.load.{a,b}.sync.aligned.{row,col}.m16n16k16.shared.bf16: the words of a 16-bit fragment, loaded by ldmatrix, as
-// ptxas does when the instruction names the shared state space. (Through wmma::load_matrix_sync nvcc does not name it.)
+// wmma.load.{a,b}.sync.aligned.{row,col}.m16n16k16.shared.bf16: loads the words of a 16-bit fragment by ldmatrix. ptxas
+// does the same if the instruction names the shared state space. (For wmma::load_matrix_sync, nvcc emits an instruction
+// that does not name the state space.)
 template <bool OF_A, bool ROWS, typename D, typename A, typename P>
 SIM_INLINE void wmma_load_bf16(D& d0, D& d1, D& d2, D& d3, A address, P ldm, Site site = SIM_CALLER) {
     namespace wmma = nvcuda::wmma;

@@ -13,7 +13,8 @@
 // A view of N values of type T as one register. may_alias: kernels load, for example, eight halves as one uint4.
 #define SIM_WHOLE(T, N) T __attribute__((vector_size(N * sizeof(T)), may_alias))
 
-// A constant expression may only read the member-wise view.
+// Copies a vector as one register. A constant expression may not read the inactive union member `whole`, so there the
+// copy is member by member.
 #define SIM_COPY(member_wise)                \
     if (__builtin_is_constant_evaluated()) { \
         member_wise;                         \
@@ -22,7 +23,9 @@
     }
 
 namespace sim {
-// Accepts the value in `float4 v = {1.0f}` but, being a class, not in `float4 v = 1.0f`, which CUDA rejects.
+// The type of the first constructor parameter of a vector. `float4 v = {1.0f}` must compile, but `float4 v = 1.0f` must
+// not, as with CUDA. A class as parameter type has this effect, because C++ applies at most one user-defined
+// conversion.
 template <typename T>
 struct First {
     T value;

@@ -165,7 +165,7 @@ Epoch bulk_copy(ThreadState& state, const BulkCopy& copy, bool reads, const void
                           read_source(state, site, address, size_log2);
                       });
     }
-    // A swizzle only permutes the pieces of a box within the box, so the box is written as one range.
+    // A swizzle only permutes the pieces of a box within the box, so the check marks the box's whole range as written.
     if (BlockState* owner = owner_of_shared(*state.block, reinterpret_cast<uintptr_t>(copy.shared))) {
         unsigned line = copy.map.dimensions > 1 ? 16u << copy.map.swizzle : 0;
         note_swizzled_fill(*owner, reinterpret_cast<uintptr_t>(copy.shared), copy.bytes(), line);

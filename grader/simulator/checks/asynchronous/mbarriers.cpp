@@ -29,7 +29,7 @@ struct Written {
     bool is_done, is_complete;  // the operation has finished; its mbarrier phase is complete
 };
 
-// tcgen05.commit: its number is greater than those of all operations that it covers.
+// An execution of tcgen05.commit. `number` is greater than the numbers of all operations that the commit covers.
 struct Commit {
     const ThreadState* by;
     uint64_t number;
@@ -135,7 +135,8 @@ class Phases {
     uint32_t serial() const { return serial_; }
 
   private:
-    // Threads of other blocks of the cluster publish through a log.
+    // Adds an arrival by a thread of another block of the cluster. A vector clock holds the times of one block only, so
+    // the thread's release is kept in a log.
     void add_remote(const Release& release) {
         SyncLog& log = new_log(object_);
         Release* kept = block_->worker->pool.take<Release>();
@@ -144,13 +145,15 @@ class Phases {
         arriving_.add_log(&log, log.length(), Scope::cluster);
     }
 
-    // an arrived thread has waited for the previous grid (griddepcontrol.wait)
+    // True if a thread that arrived at the mbarrier had executed griddepcontrol.wait: in the last completed phase, in
+    // the current phase.
     bool awaited_ = false, awaited_arriving_ = false;
     const void* object_;
     BlockState* block_;
     uint32_t serial_;
-    VectorClockBuilder arriving_;            // published in this phase and earlier ones
-    const VectorClock* complete_ = nullptr;  // published in completed phases
+    VectorClockBuilder arriving_;            // accesses released by arrivals in this phase and earlier ones
+    const VectorClock* complete_ = nullptr;  // accesses released by arrivals in completed phases
+    // Cache of learned(): `asked_` combined with `asked_with_` gives `answer_`.
     const VectorClock* asked_ = nullptr;
     const VectorClock* asked_with_ = nullptr;
     const VectorClock* answer_ = nullptr;
@@ -243,7 +246,7 @@ void mbarrier_arrive(Thread& thread, Mbarrier& barrier, bool releases, const voi
     if (is_recorded(*thread.block)) record(thread, EventKind::mbarrier_arrive, address, barrier.object, 8);
     if (!releases) return;
     phases_of(barrier).add(state);
-    // A new time, so that the thread's later accesses are not part of this release.
+    // Give the thread a new time, so that its later accesses are not part of the release by this arrival.
     set_time(state, ++state.block->time);
 }
 

@@ -51,7 +51,7 @@ struct Record {
 };
 
 struct Wait {
-    Epoch epoch;  // epoch of the thread that waited, with a time of its own
+    Epoch epoch;  // epoch of the thread that waited; no access has the same time
     const ThreadState* issuer;
     uint64_t number;  // the issuer's operations up to this number were complete
 };

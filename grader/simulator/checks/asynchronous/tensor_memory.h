@@ -4,8 +4,9 @@
 // A cell is 16 lanes of a column. It remembers the last operation that wrote it and the last that read it. A load or
 // store of a warp is complete when the warp has waited. An MMA or copy is complete for threads that are ordered after a
 // thread that waited for a phase of an mbarrier on which the issuing thread committed it. A thread that then uses the
-// cell must know of that at its last tcgen05.fence::after_thread_sync; after the wait for a load or store there must be
-// a tcgen05.fence::before_thread_sync. Reads of shared memory by MMAs are recorded per piece (16 bytes), as for wgmma.
+// cell must be ordered after this completion at its last tcgen05.fence::after_thread_sync. If the operation was a load
+// or store, its warp must execute tcgen05.fence::before_thread_sync after the wait. Reads of shared memory by MMAs are
+// recorded per piece (16 bytes), as for wgmma.
 #pragma once
 
 #include "checks/asynchronous/mbarriers.h"

@@ -34,7 +34,8 @@ constexpr LastRead number_mask = (1u << number_bits) - 1;
 struct BlockWgmma {
     LastRead* pieces[max_warpgroups];
     Growable<Wait> waits[max_warps_per_block];
-    // Cache of overtakes_wgmma: each warp's reads by wgmma up to this number are ordered before the writer.
+    // Cache of overtakes_wgmma, per warp: its wgmma reads numbered up to `number` are ordered before the write with the
+    // epoch `writer`.
     struct {
         Epoch writer;
         uint64_t number;
@@ -279,7 +280,7 @@ void accumulators_pending(Thread& thread, uint32_t* const* variables, unsigned c
     if (state.pending) settle(state, 0, nullptr);
     WatchedRegisters& registers = registers_of(state);
     if (!registers.fenced) {
-        registers.fenced = true;  // one fence suffices
+        registers.fenced = true;  // report a missing fence once
         add_finding(finding_at(FindingKind::missing_wgmma_fence, state, thread.call_address));
     }
     each_run(variables, count, [&](uintptr_t begin, uintptr_t end) { take(state, registers, begin, end); });

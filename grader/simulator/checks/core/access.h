@@ -61,7 +61,7 @@ void settle(ThreadState& thread, uintptr_t address, const void* code);
 // Reports the pending out-of-bounds index, whether or not the access itself was reported.
 void report_index(ThreadState& thread);
 
-// --- races.cpp: orders that a single comparison cannot decide ---
+// --- races.cpp: called if comparing two epochs does not decide whether two accesses are ordered ---
 void read_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site);
 void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site);
 void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site, uintptr_t address);
@@ -72,11 +72,12 @@ struct AtomicAccess {
     bool block_scope = false;
 };
 void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, AtomicAccess access);
-// The last atomic store since the cell's last ordinary write, or `never`.
+// Returns the epoch of the last atomic store since the cell's last ordinary write, or `never` if there was none.
 Epoch last_atomic_store(const ShadowCell& cell);
 
-// Returns whether the set `reads` already includes the thread, as far as its extent says. The set may be lanes of the
-// thread's warp since the warp last synchronized, warps of its block since the last block barrier, or several blocks.
+// Returns whether the set `reads` already includes the thread. A set stores only its extent: lanes of the thread's warp
+// since the warp last synchronized, warps of its block since the last block barrier, or several blocks. A thread within
+// the extent counts as included.
 SIM_ALWAYS_INLINE bool has_reader(const ThreadState& thread, const AccessSite& site, Epoch reads) {
     if (reads.reach() != thread.covered) return reads.without_lane() == thread.warp_covered;
     if (reads.same_block(thread.epoch) && !(reads < thread.floors[shared_window].end())) return true;

@@ -32,7 +32,8 @@ class Epoch {
     static_assert(Serial::end == 64, "the fields fill the word");
     static_assert(Thread::largest + 1 == 1024, "a block has as many threads at most");
     static_assert(Reach::largest == many_blocks, "each kind of sharing has its number");
-    // The lane is the lowest bits of a thread's number, and "more than a warp" is the upper bit of `sharing`.
+    // Parts of the fields above that comparisons need alone. `Lane` is the lowest 5 bits of the thread's number.
+    // `BeyondWarp` is the upper bit of `sharing`: it is set if the readers are not all in one warp.
     using Lane = BitField<uint64_t, Thread::begin, 5>;
     using BeyondWarp = BitField<uint64_t, Reach::begin + 1, 1>;
     static_assert((one_block >> 1) == 1 && (many_blocks >> 1) == 1 && (one_warp >> 1) == 0, "BeyondWarp is a bit");

@@ -119,7 +119,7 @@ void launch_rolled_back(Launch&) {
     forget_read_only_loads();
     forget_site_ids(the_launch.sites_before);
     return_async_bytes(the_launch.async_before, the_launch.prefetched_before);
-    past_launches().back().number = 0;  // known to be complete by every thread
+    past_launches().back().number = 0;  // 0 makes every later operation count the launch as complete
     end_ordered_launch();
     the_launch.launch = nullptr;
 }
@@ -343,7 +343,7 @@ void release(void* base, size_t, const void* address) {
     Region* region = find_region(reinterpret_cast<uintptr_t>(base));
     ThreadState* thread = current_thread ? state_of(*current_thread) : nullptr;
     if (region && thread)
-        forget_sites(*thread->worker, *region);  // free in a kernel, which only one worker runs
+        forget_sites(*thread->worker, *region);  // a kernel that calls free() runs on one worker only
     else if (region && !current_thread)
         work_frees(*region, address);
     if (Region* released = release_allocation(reinterpret_cast<uintptr_t>(base), address)) count_release(*released);
@@ -376,7 +376,7 @@ void shared_array(Launch&, const void* slot, size_t offset, size_t bytes, const 
     array.slot = slot;
     array.offset = offset;
     array.bytes = bytes;
-    // The same id in every launch of the kernel, so that equal findings are merged.
+    // Give the array the same id in every launch of the kernel, so that equal findings are merged.
     array.id = static_cast<uint32_t>(mix(reinterpret_cast<uint64_t>(slot) + the_launch.kernel)) | 1u << 31;
     strncpy(array.name, name ? name : "", sizeof array.name - 1);
     the_launch.arrays.push(array);
@@ -431,7 +431,7 @@ int writer(const void* data, unsigned writer[6]) {
     if (!region || !region->cells) return 0;
     const ShadowCell& cell = region->cells[(address - region->base) >> region->shift];
     Epoch epoch = cell.write;
-    // The cell keeps an atomic store beside the last ordinary write. The later of the two is the writer.
+    // The cell stores the last ordinary write and a later atomic store separately. Return the thread of the later one.
     Epoch stored = last_atomic_store(cell);
     if (stored != never && stored.not_earlier_than(epoch)) epoch = stored;
     if (epoch.serial() == 0) return 0;

@@ -195,7 +195,8 @@ namespace sim {
 
 namespace {
 
-// Called before hook_range checks the copy piece by piece: after a finding for one piece, the kernel may continue.
+// Ends the launch if the destination is not memory of the submission. It is called in addition to hook_range, because a
+// finding of hook_range for one piece of the copy does not always end the kernel.
 void is_own(void* to, size_t bytes, const void* code) { sandbox::copies_to(to, bytes, code); }
 
 void copied(void* to, const void* from, size_t bytes, const void* code) {
@@ -261,13 +262,15 @@ HOOKS(4, 2)
 HOOKS(8, 3)
 HOOKS(16, 4)
 
-// g++ calls this for structures, except those of 8 and 16 bytes that are aligned as a whole. nvcc reads one like
-// {float, float} member by member; larger ones are usually designed to be read in steps of 16 bytes.
+// g++ calls this for structures, except those of 8 and 16 bytes that are aligned as a whole. The pieces have the size
+// of the loads that nvcc would emit: it reads a structure like {float, float} member by member. Larger structures are
+// usually designed to be read in steps of 16 bytes.
 SIM_ALWAYS_INLINE unsigned widest_piece(size_t bytes) { return bytes == 16 || bytes % 16 != 0 ? 2 : 4; }
 HOOK(void, __tsan_read_range)(void* data, size_t bytes) { hook_range<false>(data, bytes, CODE, widest_piece(bytes)); }
 HOOK(void, __tsan_write_range)(void* data, size_t bytes) { hook_range<true>(data, bytes, CODE, widest_piece(bytes)); }
 
-// clang++ calls these instead of the C functions. Its older versions call the C functions anyway: sim/copies.h.
+// clang++ calls these hooks instead of the C functions. Older versions of clang++ call the C functions; sim/copies.h
+// handles those calls.
 HOOK(void*, __tsan_memcpy)(void* to, const void* from, size_t bytes) {
     return sim::checked_memcpy(to, from, bytes, CODE);
 }

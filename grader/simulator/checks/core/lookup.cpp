@@ -176,7 +176,7 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
     if (!is_write(access) && address - reinterpret_cast<uintptr_t>(launch.parameters) < launch.parameter_bytes)
         return nullptr;  // a __grid_constant__ parameter
     Region* region = region_at(thread, address);
-    if (region && (address & (size - 1))) {  // a GPU checks this first
+    if (region && (address & (size - 1))) {  // a GPU checks the alignment before the bounds
         report(thread, *site, FindingKind::misaligned, access, size_log2, address, region);
         kill_launch(cudaErrorMisalignedAddress);
     }
@@ -207,7 +207,8 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
         flush_site(*site);
         site->origin = origin;
     }
-    // The host may overwrite constant memory in another stream.
+    // The host may overwrite constant memory in another stream, so its accesses are recorded if another stream is
+    // active.
     const Work* work = region->space == Space::constant ? current_work() : nullptr;
     if (!region->read_only || (work && !work->alone)) make_cells(thread, *region, size_log2);
     site->region = region;

@@ -65,7 +65,7 @@ Region* variable_region(const GlobalVariable& variable) {
         Region* known = variables[i];
         if (known->base != base) continue;
         if (known->bytes == variable.bytes && !strcmp(known->name, variable.name)) return known;
-        delete_region(known);  // the library of the known variable was unloaded
+        delete_region(known);  // the library that contained this variable was unloaded
         variables.remove_unordered(i);
         break;
     }
@@ -207,7 +207,8 @@ void mark_written(uintptr_t address, size_t bytes) {
     }
     uintptr_t end = address + bytes - region->base;
     unsigned cell_bytes = 1u << region->shift;
-    // The range begins or ends inside a cell. Split the cells, because a write to a part would mark the whole cell.
+    // The range begins or ends inside a cell. Use smaller cells. Otherwise, the write to a part of a cell would mark
+    // the whole cell as written.
     if ((address - region->base) % cell_bytes != 0 || (end % cell_bytes != 0 && end < region->bytes))
         refine(*region, 0);
     track(*region);

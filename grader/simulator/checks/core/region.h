@@ -29,7 +29,8 @@ enum class RegionKind : uint8_t {
     local_array,  // a thread's array, named in findings only
 };
 
-// The kinds of memory with an own entry in ThreadState::floors, which says up to when accesses are ordered before now.
+// The kinds of memory that have separate entries in ThreadState::floors. An entry says which accesses are ordered
+// before the thread's next access.
 enum Window : uint8_t { shared_window, global_window, initialized_window, windows };
 
 struct Region {
@@ -81,7 +82,8 @@ inline bool host_shares(const Region& region) {
 
 // Returns the live region that holds the address, or null. Includes __device__ and __constant__ variables.
 Region* find_region(uintptr_t address);
-// For an address in no region: returns the one that it most likely missed (including freed ones), or null.
+// For an address in no region: returns the region that the program most likely meant to access, or null. It may be a
+// freed region.
 Region* nearest_region(uintptr_t address);
 // Calls visit(region) for every allocation, sorted by address.
 void each_allocation(void (*visit)(Region&, void*), void* context);

@@ -9,7 +9,8 @@
 namespace sim::checks {
 
 // The 32 bits of a shadow cell beside its epochs. They hold the number of a reader set (reader_set.h), or else a second
-// reader: the last one that widened the set. A finding names the second reader if the first one is ordered.
+// reader: the last thread that extended the readers to another warp or block. If the reader in `ShadowCell::reads` is
+// ordered before a write, the finding about the write names the second reader.
 class SecondReader {
     using Site = BitField<uint32_t, 0, 16>;
     using Thread = BitField<uint32_t, Site::end, 10>;
@@ -30,7 +31,8 @@ class SecondReader {
     unsigned thread() const { return Thread::get(word_); }
     void set(uint16_t site, unsigned thread) { word_ = (word_ & flags) | Thread::make(thread) | Site::make(site); }
 
-    // How many threads of the first block had read the cell when another block read it: parallel_blocks.h.
+    // Returns the extent of the readers (one lane, one warp, one block) before a second block read the cell.
+    // parallel_blocks.h describes why.
     Sharing before_others() const { return static_cast<Sharing>(BeforeOthers::get(word_)); }
     void set_before_others(Sharing sharing) { word_ = BeforeOthers::replace(word_, sharing); }
 
@@ -58,10 +60,11 @@ class SecondReader {
 // The record of accesses to one granule: FastTrack's shadow state of a variable. A granule is 4 bytes, or 2 or 1 if the
 // kernel accesses such small pieces.
 struct ShadowCell {
-    // The last ordinary write, or `never`. If atomic operations were the first accesses: an epoch older than the block.
+    // The last ordinary write, or `never`. If the first access was atomic, `write` is an epoch before all accesses of
+    // the block.
     Epoch write;
     Epoch reads;          // the reads or atomic operations since that write that are not ordered among themselves
-    uint16_t write_site;  // number of the site of the write; the next field is that of the reads
+    uint16_t write_site;  // number of the site of the write; `read_site` is the number of the site of the reads
     uint16_t read_site;
     SecondReader second;
 };

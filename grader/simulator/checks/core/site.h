@@ -26,7 +26,7 @@ enum class Access : uint8_t {
     async_read,
     async_write,
     operand_read,
-    allocation,  // cudaMallocAsync, in stream order
+    allocation,  // the allocation of memory by cudaMallocAsync
     free,
 };
 
@@ -54,7 +54,8 @@ struct alignas(64) AccessSite {
     Access access;
     bool touched;  // the site is in the worker's list of sites with a log
     Region* region;
-    // the block of the last thread: in a cluster, one address is own shared memory or that of another block
+    // The block of the last thread at this site. In a cluster, an address may be shared memory of this block for one
+    // thread and of another block for the next thread.
     const BlockState* block;
     RequestLog* log;
     AccessSite* first;    // first variant: a place that accesses several kinds of memory has one variant for each

@@ -199,7 +199,8 @@ void end_block(BlockState& state) {
     forget_wgmma(state);
     forget_tensor_memory(state);
     forget_swizzles(state);
-    // A later launch may run without checks; its accesses must not be attributed to this block.
+    // A later launch without checks reuses these structures. Clear the pointers, so that its accesses are not
+    // attributed to the block that ends here.
     for (unsigned i = 0; i < state.block->thread_count; ++i) state.block->threads[i].checks = nullptr;
     for (unsigned w = 0; w < state.block->warp_count; ++w) state.block->warps[w].checks = nullptr;
     state.block->checks = nullptr;
@@ -307,7 +308,8 @@ bool begin_serials(PastLaunch launch) {
         return true;
     }
     if (next_serial == 1) return false;  // too many blocks for one launch
-    // All serials are used. Start again at 1: earlier accesses stay ordered before later ones but lose their names.
+    // All serials are used. Start again at 1: accesses of earlier launches stay ordered before later ones, but findings
+    // can no longer name their kernels and threads.
     next_serial = 1;
     past.clear();
     age_regions();

@@ -46,7 +46,8 @@ struct VolatileRead {
     const void* code;
 };
 
-// The thread's last operation among fences and atomic or volatile reads, for volatiles.h.
+// The kind of the thread's last fence, atomic read or volatile read. volatiles.h uses it to recognize threads that
+// synchronize through volatile accesses.
 enum class LastStrong : uint8_t { none, fence, atomic_read, volatile_read };
 
 struct AsyncCopy {
@@ -83,7 +84,7 @@ struct ThreadExtras {
     bool has_index;
 };
 
-// The memory that the last hook reported.
+// The memory of the last access that a hook reported.
 struct Hooked {
     uintptr_t address;
     size_t bytes;
@@ -92,15 +93,16 @@ struct Hooked {
 
 struct alignas(64) ThreadState {
     Epoch epoch;
-    EpochRange
-        floors[windows];  // per window: epochs inside are ordered before now; smaller ones count as never written
-    Epoch covered;        // a reader set of this reach may already include the thread: has_reader()
-    Epoch warp_covered;   // without_lane() of the epoch that a reader set of this warp has at this time
+    // For each kind of memory (Window): an access is ordered before this thread's next access if its epoch is in the
+    // range. A write with a smaller epoch counts as no write.
+    EpochRange floors[windows];
+    Epoch covered;       // has_reader(): only a reader set with this Epoch::reach() may include the thread
+    Epoch warp_covered;  // has_reader(): a set of readers of this warp at this time has this Epoch::without_lane()
     WorkerState* worker;
     WarpState* warp;
     BlockState* block;
     Thread* thread;
-    Hooked hooked[2];       // the last read, the last write
+    Hooked hooked[2];       // of the last read, of the last write
     ThreadExtras* extras;   // null if the thread needs none
     uint32_t barrier_time;  // accesses of the block before this time are ordered before now
     uint8_t lane;
@@ -146,11 +148,11 @@ struct BlockState {
     uint32_t barrier_time;             // the time that the last barrier of all threads assigned
     const VectorClock* barrier_known;  // what all threads know since that barrier
     bool extras;                       // some thread of the block has extras
-    bool exact;                        // reader sets list every member
+    bool exact;                        // reader sets list every member: reader_set.h
     bool fenced;                       // a thread has executed a fence or a release since the last barrier
     bool exit_reported;
     bool heard_others;  // a thread has read a variable through which it may know of blocks without checks
-    const VectorClock* arrivals[named_barriers];  // what threads that arrived without waiting have published
+    const VectorClock* arrivals[named_barriers];  // accesses released by bar.arrive
     BlockWgmma* wgmma;                            // wgmma.h
     BlockTensorMemory* tensor_memory;             // tensor_memory.h
     uint8_t* swizzles;                            // swizzles.h
@@ -176,7 +178,7 @@ struct WorkerState {
     RequestLog* free_logs;
     BlockState* free_blocks;
     Growable<BlockState*> blocks;      // the running blocks
-    SharedMemory* shared;              // shared memory of all slots
+    SharedMemory* shared;              // list of the shared memory of each block that the worker can run at once
     Pool pool;                         // freed when the launch ends
     HashMap<uint32_t> known_barriers;  // cache: known_barrier() + 1, by vector clock and block
     TouchedSectors* sectors;
@@ -199,11 +201,11 @@ struct SharedArray {
 struct LaunchState {
     Launch* launch;
     uint32_t first_serial;  // serial of the first block; each grid barrier adds the number of blocks
-    uint32_t
-        open_serial;  // accesses with smaller serials are ordered before this launch; streams.h decides for larger ones
-    uint32_t
-        overlap_first;  // for a programmatic launch: first serial of the previous launch in its stream, which may still
-    uint32_t overlap_serials;  // run until a thread has waited for it; the number of these serials, 0: none
+    // Accesses with smaller serials are ordered before this launch. For larger serials, streams.h decides.
+    uint32_t open_serial;
+    // For a programmatic launch: the serials of the previous launch in its stream, which may run until a thread waits
+    // for it (griddepcontrol.wait). The number is 0 if there is no such launch.
+    uint32_t overlap_first, overlap_serials;
     uint32_t blocks;
     uint32_t cluster_size;
     uint32_t start_serial;  // first_serial at the start
@@ -242,7 +244,7 @@ inline BlockState* state_of(Block& block) { return static_cast<BlockState*>(bloc
 
 // Gives the thread a new time and updates everything derived from it.
 void set_time(ThreadState& thread, uint32_t time);
-// Called after a change of block.barrier_time or of the serials.
+// Recomputes `floors` of the thread. Called after a change of block.barrier_time or of the serials.
 void set_floors(ThreadState& thread);
 
 // Called when a thread reads a variable through which blocks may synchronize.
@@ -258,7 +260,7 @@ Region* find_shared(BlockState& block, uintptr_t address);
 Region* nearest_shared(BlockState& block, uintptr_t address);
 bool in_shared(const BlockState& block, uintptr_t address);  // whether it is shared memory of the block's cluster
 
-// The launch, or the copy, that a serial stands for.
+// A kernel launch or a copy, identified by the serials of its blocks.
 struct PastLaunch {
     uint32_t first_serial;
     uint32_t blocks;

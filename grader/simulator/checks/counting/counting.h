@@ -62,7 +62,7 @@ void count_copy(const Region* to, const Region* from, size_t bytes);
 void count_fill(const Region* to, size_t bytes);  // by cudaMemset
 // Counts an access by host code to managed or pinned memory.
 void count_host_access(size_t bytes);
-// bytes of device memory that the host read, and bytes of tensors that it wrote, instead of a kernel
+// Returns the bytes of device memory that host code read plus the bytes of tensors that host code wrote.
 uint64_t host_bytes();
 uint64_t copied_bytes();  // bytes of global memory that copies read and wrote
 void forget_copies();

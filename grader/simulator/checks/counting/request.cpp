@@ -3,9 +3,9 @@
 // Compared with Nsight Compute on an H200, pattern by pattern (lessons/can_i_believe_this/shared_patterns_h200.json,
 // recorded by tests/gpu/shared_patterns.py): reads and writes of 4, 8 and 16 bytes, with some lanes inactive and with
 // random addresses, agree exactly. Whole kernels are in counters_h200.json beside it. Atomic operations on shared
-// memory were not measured: each wavefront serves one lane of each bank, as lanes that change the same word must take
-// turns too. For an addition that the hardware implements as a compare-and-swap loop (float, half) this is a lower
-// bound.
+// memory were not measured. They are counted as if each wavefront served one lane per bank, because lanes that change
+// the same word must take turns. For an addition that the hardware implements as a compare-and-swap loop (float, half)
+// this is a lower bound.
 #include "checks/counting/request.h"
 
 #include <algorithm>
@@ -29,8 +29,8 @@ Words words_of(uint32_t entry, unsigned size_log2) {
     return {entry << (size_log2 - 2), 1u << (size_log2 - 2)};
 }
 
-// Returns the wavefronts of those lanes of a request that are served together. This is the number of distinct words in
-// the bank with the most of them.
+// Returns the number of wavefronts for lanes of a request that are served together. It is the maximum over the banks of
+// the number of distinct words that the lanes access in the bank.
 unsigned wavefronts(NumberSet& seen, const Request& request, unsigned size_log2, unsigned first, unsigned last,
                     unsigned* words) {
     unsigned load[banks] = {}, most = 0;
@@ -63,8 +63,8 @@ bool neighbors_agree(const Request& request, unsigned distance) {
 }
 
 // Returns the wavefronts of a request. 8-byte accesses are served by half warps, 16-byte accesses by quarter warps. Two
-// adjacent parts of a read are served together if neighbors_agree() in the whole warp. *parts: the number of parts with
-// active lanes.
+// adjacent parts (half or quarter warps) of a read are served together if neighbors_agree() returns true for the whole
+// warp. *parts is incremented for each part with active lanes.
 unsigned shared_wavefronts(NumberSet& seen, const Request& request, unsigned size_log2, bool write, unsigned* words,
                            unsigned* parts) {
     unsigned lanes = size_log2 < 3 ? 32 : size_log2 == 3 ? 16 : 8, sum = 0;

@@ -12,8 +12,9 @@ struct Request {
     unsigned count;      // active lanes
     unsigned lane[32];   // numbers of the active lanes
     uint32_t entry[32];  // entries of the active lanes, in lane order
-    bool even;           // entries grow by `step` from lane to lane; if has_formula(), only entry[0] and the first
-                         // and last element of `lane` are set
+    // The entries grow by `step` from lane to lane. If has_formula(), only entry[0] and the first and last elements of
+    // `lane` are set.
+    bool even;
     int32_t step;
 };
 

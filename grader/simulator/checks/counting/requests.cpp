@@ -173,7 +173,7 @@ void bind_log(AccessSite& site, ThreadState& thread) {
 
 void log_full(AccessSite& site, ThreadState& thread) {
     let_others_run();
-    // Another lane may have bound the site or counted the log in the meantime.
+    // While other lanes ran, one of them may have taken over the site, or emptied the log by counting its requests.
     if (site.owner != &thread) bind_log(site, thread);
     if (site.next == site.end) flush_warp(*thread.warp);
 }

@@ -11,7 +11,8 @@
 namespace sim::checks {
 
 constexpr unsigned log_entries = 256;
-// Not a power of two, so that rows do not all map to the same few cache sets.
+// The length of a lane's row in RequestLog::entry. It is not a power of two, so that the rows map to different cache
+// sets.
 constexpr unsigned log_row = log_entries + 16;
 
 struct RequestLog {

@@ -10,8 +10,8 @@ namespace sim::checks {
 
 namespace {
 
-// The sectors that earlier launches or the host have touched since the report began. The size is that of a worker's
-// `bits`; null until it is needed.
+// The sectors that earlier launches or the host have touched since the report began. `bits` is null until needed, and
+// then as large as the `bits` of a worker.
 struct Remembered {
     uint64_t* bits;
     size_t words;

@@ -1,5 +1,5 @@
-// Questions that are decided only after an access: did an unordered write change the value, and was the array with an
-// out-of-bounds index a local one?
+// Checks that are completed only after an access: whether an unordered write changed the value, and whether the array
+// with an out-of-bounds index is a local array.
 #include "checks/core/access.h"
 #include "checks/report/findings.h"
 #include "checks/core/hook_names.h"
@@ -42,13 +42,15 @@ bool same_value_races = false;
 constexpr size_t widest_piece = 16, max_pieces = size_t(1) << 16;
 
 // Returns whether the access is the next piece of the pending write. The hook for a structure or for memcpy reports
-// several pieces before the data is moved. A loop over an array looks the same, so the number of pieces is limited.
+// several pieces before the data is moved. A loop that writes an array piece by piece looks like such a copy, so the
+// number of pieces is limited.
 bool goes_on(const ThreadExtras& extras, uintptr_t address, const void* code) {
     return code == extras.piece_code && address - extras.piece - 1 < widest_piece && extras.writes->size() < max_pieces;
 }
 
-// Reports the write as a race if it changed the value. Returns whether the question stays open: for a structure copy
-// both hooks (write and read) come before the move, so at the next access the write may not have happened yet.
+// Reports the write as a race if it changed the value. Returns true if this cannot be decided yet. For the copy of a
+// structure, the hooks for the write and the read both run before the data is moved, so the write may not have happened
+// at the next access.
 bool settle_write(ThreadState& thread, PendingWrite& write, bool final) {
     if (!same_value_races && memcmp(write.before, write.address, write.bytes) == 0)
         return !final && ++write.attempts < 2;

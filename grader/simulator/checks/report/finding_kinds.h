@@ -86,7 +86,7 @@ struct UnwrittenElements {
     }
 };
 
-// The reader of the report adds the place of an atomic operation.
+// The payload of a race. report.py adds the place of a nearby atomic operation when it reads the report.
 struct NearbyAtomic {
     template <typename Visit>
     void each(Visit&&) const {}

@@ -20,7 +20,7 @@ struct Place {
     int64_t shape[8];
     char name[64];
     char dtype[16];
-    int64_t offset;  // first byte of the access, from the start of the memory; negative before it
+    int64_t offset;  // bytes from the start of the memory to the access; negative if it begins before the memory
 };
 
 struct Side {

@@ -50,8 +50,8 @@ void read_value(Recorded& event, const void* address, unsigned bytes) {
 }
 
 // Reads the values of earlier writes, each of which happens after its hook. For a structure copy both hooks (read and
-// write) run before the move. So the value is read at the thread's second later event, or at the next one if that
-// accesses the same bytes.
+// write) run before the move. So the value is usually read at the second event of the thread after the write. It is
+// read at the first event after the write if that accesses the same bytes.
 void settle_values(uint16_t thread, unsigned kind, uintptr_t address, unsigned bytes) {
     bool access = kind < static_cast<unsigned>(EventKind::barrier_wait);
     size_t kept = 0;

@@ -16,23 +16,23 @@ namespace sim::checks {
 
 // The kinds of recorded events, with their numbers in the report. Numbers below 16 are those of `Access`.
 enum class EventKind : uint8_t {
-    barrier_wait = 16,      // arrives at a barrier and waits; recorded when the barrier completes
-    barrier_arrive = 17,    // arrives at a barrier without waiting (bar.arrive)
+    barrier_wait = 16,      // the thread arrived at a barrier and waited; recorded when the barrier completes
+    barrier_arrive = 17,    // the thread arrives at a barrier without waiting (bar.arrive)
     barrier_complete = 18,  // a barrier completed; belongs to no thread
     warp_sync = 19,         // the lanes of `mask` execute a warp intrinsic; `bytes` is 1 if these are all live lanes
     thread_exit = 20,
-    cp_async_commit = 21,  // commits the thread's copies as a group
-    cp_async_wait = 22,    // waits until at most `offset` groups are pending
+    cp_async_commit = 21,  // the thread commits its copies as a group
+    cp_async_wait = 22,    // the thread waits until at most `offset` groups are pending
     copy_complete = 23,    // copied data has arrived in shared memory
-    mbarrier_init = 24,    // in this and the next four kinds, `offset` is that of the mbarrier
+    mbarrier_init = 24,    // for the five mbarrier kinds, `offset` is that of the mbarrier
     mbarrier_arrive = 25,
-    mbarrier_wait = 26,            // starts to wait for a phase
-    mbarrier_wait_done = 27,       // finds that phase complete
+    mbarrier_wait = 26,            // the thread starts to wait for a phase
+    mbarrier_wait_done = 27,       // the thread finds that phase complete
     mbarrier_phase_complete = 28,  // a phase completed; belongs to no thread
     bulk_read = 29,                // source of a bulk copy of `bytes` bytes
     bulk_write = 30,               // destination of a bulk copy
     blocked = 31,                  // the thread still waits when the launch ends
-    barrier_wait_done = 32,        // passes the cluster barrier, after a barrier_arrive
+    barrier_wait_done = 32,        // the thread, after barrier_arrive at the cluster barrier, passes it
 };
 constexpr uint16_t no_thread = 0xffff;
 
@@ -41,7 +41,7 @@ struct Recorded {
     bool has_value;
     uint16_t thread;
     uint16_t site;
-    uint16_t memory;  // number of a memory or a name; 0: none
+    uint16_t memory;  // number of the accessed memory, or of a name; 0: none
     uint32_t bytes;   // for an access: bytes per lane
     uint32_t mask;
     int64_t offset;  // from the start of the memory; in shared memory, from the first byte of the block's shared memory
@@ -92,8 +92,8 @@ void record_access(ThreadState& thread, uintptr_t address, unsigned size_log2, A
 // `shared`: an address in shared memory, or null.
 void record(Thread& thread, EventKind kind, const void* code, const void* shared = nullptr, uint32_t bytes = 0);
 void record_number(Thread& thread, EventKind kind, const void* code, int64_t number);
-void record_barrier(const Block& block,
-                    unsigned barrier);  // has completed; threads that wait there are still marked as waiting
+// Records that a barrier has completed. Call it while the threads that wait there are still marked as waiting.
+void record_barrier(const Block& block, unsigned barrier);
 void record_meeting(Warp& warp, unsigned participants);
 // A bulk copy, or a thread's own copy, begins. `number`: the operation that reports the arrival.
 void record_bulk(Thread& thread, const BulkCopy& copy, bool to_shared, bool reads, uint64_t number, const void* code);

@@ -116,7 +116,7 @@ class Writer {
     }
 
   private:
-    // Not inlined at every bracket, to keep this file's compile time short.
+    // put() and comma() are not inlined, because their many calls would increase this file's compile time.
     __attribute__((noinline)) void put(char c) { text_.push(c); }
     __attribute__((noinline)) void comma() {
         if (!fresh_) put(',');

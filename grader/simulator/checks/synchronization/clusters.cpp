@@ -52,7 +52,7 @@ void ClusterBarrier::arrive(ThreadState& thread, bool releases) {
     arrivals.known->add_lane(thread.warp->warp->index, thread.lane, time);
     for (unsigned lane = 0; lane < lanes_per_warp && thread.warp->sync_time > thread.barrier_time; ++lane)
         arrivals.known->add_lane(thread.warp->warp->index, lane, thread.warp->sync_time - 1);
-    // A new time, so that the thread's later accesses are not part of this arrival.
+    // Give the thread a new time, so that this arrival does not release its later accesses.
     set_time(thread, ++block.time);
 }
 
@@ -68,7 +68,8 @@ void ClusterBarrier::complete(const Cluster& cluster) {
         if (arrivals.count) {
             bool rows_say_more = !all || arrivals.latest > arrivals.earliest;
             Release* release = pool.take<Release>();
-            // The release has no thread of its own: the rows of its vector clock have the times of all threads.
+            // The release belongs to no single thread, so its thread and times are empty. Its vector clock contains the
+            // times of all threads, one row per warp.
             *release = {block.serial, {}, {}, joined, {}, Scope::cluster, arrivals.known->finish(rows_say_more)};
             log.append(release, Scope::cluster);
         }

@@ -5,7 +5,8 @@
 
 namespace sim::checks {
 
-// A cluster barrier orders the threads' accesses before they arrive before their accesses after the wait.
+// A cluster barrier. After a thread's wait, its accesses are ordered after all accesses that any thread of the cluster
+// made before arriving.
 class ClusterBarrier {
   public:
     explicit ClusterBarrier(const Cluster& cluster);
@@ -21,15 +22,16 @@ class ClusterBarrier {
     // The arrivals of one block. Its threads may arrive at different times, and some may not arrive.
     struct Arrivals {
         VectorClockBuilder* known = nullptr;
-        // For the last completed phase: the time before which all threads' accesses are ordered, and the time after it.
+        // For the last completed phase: accesses of the block's threads before `joined` are ordered. `after` is the
+        // block's time at the end of the phase.
         uint32_t joined = 0, after = 0;
         unsigned count = 0;
         uint32_t earliest = Epoch::time_pending, latest = 0;
-        uint32_t barrier_time = 0;  // the latest block barrier that one of the arrived threads knows
+        uint32_t barrier_time = 0;  // the maximum of ThreadState::barrier_time of the arrived threads
     };
     Arrivals arrivals_[max_cluster_blocks];
     const VectorClock* complete_ = nullptr;
-    // one of the arrived threads has executed griddepcontrol.wait
+    // True if a thread that arrived had executed griddepcontrol.wait: in the last completed phase, in the current one.
     bool awaited_ = false, awaited_arriving_ = false;
     // Cache: threads with equal vector clocks get the same result.
     const VectorClock* asked_ = nullptr;

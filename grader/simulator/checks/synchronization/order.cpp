@@ -6,9 +6,9 @@ namespace {
 
 Scope narrower(Scope a, Scope b) { return a < b ? a : b; }
 
-// Returns whether a scope of a thread of block `one` includes the threads of block `other`.
-bool reaches(Scope scope, uint32_t one, uint32_t other) {
-    return scope >= Scope::device || one == other || (scope == Scope::cluster && same_cluster(one, other));
+// Returns whether an operation of this scope, executed by block `from`, has the threads of block `to` in its scope.
+bool reaches(Scope scope, uint32_t from, uint32_t to) {
+    return scope >= Scope::device || from == to || (scope == Scope::cluster && same_cluster(from, to));
 }
 
 }  // namespace
@@ -133,8 +133,8 @@ class Search {
     // Searches a log prefix that `block` has acquired.
     bool visit(const LogPrefix& prefix, uint32_t block) {
         SyncLog& log = *prefix.log;
-        // For two prefixes of a log, the longer subsumes the shorter. If scopes are narrow, this holds only for the
-        // same acquiring block and scope, so these are part of the key.
+        // For two prefixes of a log, the longer subsumes the shorter. If a scope is narrower than the device, this
+        // holds only for prefixes with the same acquiring block and scope. So block and scope are then part of the key.
         uint64_t key = reinterpret_cast<uint64_t>(&log);
         if (log.narrow_ || prefix.scope < Scope::device)
             key = mix(key + (uint64_t(block) << 2) + static_cast<uint64_t>(prefix.scope));

@@ -9,16 +9,17 @@
 //                 prefixes of logs
 //   Release       what a thread publishes at a fence or a releasing operation: its own and all acquired accesses
 //   SyncLog       the releases that one read of an atomic variable observes: those of a store and of the
-//                 read-modify-write operations that follow it. The next store begins another log. FastTrack would join
-//                 them into one vector clock of the variable, with an entry for each thread of the grid
+//                 read-modify-write operations that follow it. The next store begins another log. FastTrack stores
+//                 one vector clock for each variable instead, with an entry for each thread of the grid
 // clang-format on
 //
-// All are immutable once made, shared freely, and live until the launch ends.
+// These objects do not change once they are complete, except that a log grows. They are shared, and live until the
+// launch ends.
 //
 // A release and an acquire synchronize if the scope of each includes the thread of the other (PTX ISA, "Memory
-// Consistency Model": morally strong). So each log entry stores the scope of its release, and each known prefix the
-// scope of its acquire. Both scopes must include the acquiring block. That block's later releases pass on what it
-// acquired.
+// Consistency Model": morally strong). So each log entry stores the scope of its release, and each log prefix in a
+// VectorClock stores the scope of its acquire. Both scopes must include the acquiring block. That block's later
+// releases pass on what it acquired.
 #pragma once
 
 #include "checks/core/containers.h"
@@ -64,7 +65,7 @@ class SyncLog {
     bool narrow_ = false;  // some entry does not reach the whole device
     Growable<Entry> entries_;
     HashMap<uint32_t> last_of_block_;  // serial of a block -> index + 1 of its last entry
-    // The vector clock of an entry, if it contains more than this log, with the index of the entry.
+    // The vector clock of the entry with the index `entry`. It is stored only if the clock contains more than this log.
     struct Foreign {
         const VectorClock* known;
         uint32_t entry;
@@ -72,7 +73,8 @@ class SyncLog {
     Growable<Foreign> foreign_;
 };
 
-// For each lane of a warp, the time of its last access that is ordered before the owner of the clock.
+// The row of a vector clock for one warp: for each lane, the time of its last access that is ordered before the thread
+// that owns the clock.
 struct WarpTimes {
     uint32_t time[32];
 };
@@ -100,8 +102,8 @@ class VectorClockBuilder {
   public:
     VectorClockBuilder(Pool& pool, uint32_t serial) : pool_(pool), serial_(serial) {}
     void add(const VectorClock* known);
-    // add_logs adds the part of `acquired` that a fence of this scope acquires. add_wider_logs adds the logs of which
-    // such a fence leaves a part.
+    // add_logs adds the log prefixes of `acquired`, as far as a fence of this scope acquires them. add_wider_logs adds
+    // the log prefixes that such a fence acquires only in part: a later fence of wider scope may acquire the rest.
     void add_logs(const VectorClock* acquired, Scope scope);
     void add_wider_logs(const VectorClock* acquired, Scope scope);
     void add_lane(unsigned warp, unsigned lane, uint32_t time);

@@ -142,7 +142,7 @@ void write_cells_of_several(ThreadState& thread, AccessSite& site, uintptr_t add
 }
 
 void keep_written(WorkerState& worker) {
-    release(worker);  // a launch may have ended while this worker held a lock
+    release(worker);  // a launch that faulted may have ended while this worker held a lock
     worker.overwritten.clear();
 }
 

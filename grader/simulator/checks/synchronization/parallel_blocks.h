@@ -4,9 +4,9 @@
 // cells end up as if the blocks had run one after another:
 //
 //   written   by one block alone: the block owns the cell and continues as if it were the only one.
-//   read      by several blocks: the cell records the reads of the first one in block order, and that others read it
-//             as well. The recorded second reader may differ from that of a run in order. Only a finding about a race
-//             between blocks of this launch would show it, and a race causes a rollback.
+//   read      by several blocks: the cell records the reads of the block that is first in block order, and that other
+//             blocks read it as well. The recorded second reader may differ from that of a run in block order. This is
+//             harmless: only findings about races within this launch name it, and a race causes a rollback.
 //   else      two blocks conflict. The first access of a block to a cell is made under a lock. So the later block sees
 //             the conflict before it accesses the memory, and the launch is rolled back (runtime/block_order.h).
 //
@@ -30,7 +30,8 @@ struct Overwritten {
 
 void read_cells_of_several(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2);
 void write_cells_of_several(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2);
-// Releases the caller's cell lock, if it holds one, and calls in_block_order().
+// Releases the caller's cell lock, if it holds one, and then waits until all earlier blocks of the launch have ended
+// (in_block_order() in runtime/block_order.h).
 void in_block_order_unlocked(const char* what);
 // keep_written drops the old contents; undo_written restores them.
 void keep_written(WorkerState& worker);

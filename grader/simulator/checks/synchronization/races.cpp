@@ -32,7 +32,7 @@ struct Conflict {
     uint16_t site;
     Kind kind;
 };
-constexpr Epoch of_another_block = never;  // some unknown thread of another block
+constexpr Epoch of_another_block = never;  // stands for a thread of another block that is not known
 
 // Returns whether all possible members of a set are ordered before the thread. Only the extent of the set is known, so
 // every lane of the warp, or every thread of the block, may be a member.
@@ -88,9 +88,10 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
     }
     if (all_known(thread, set, variable)) return conflict;
     conflict.unordered = true;
-    // The finding names the first member of the set. It names the last one that widened the set instead if the first
-    // member is ordered, is the thread itself, or is in the thread's own warp: a barrier that orders the other warps
-    // orders the own warp as well.
+    // The finding names the first member of the set. In two cases it names the last member that widened the set
+    // instead: (1) the first member is ordered or is the thread itself, (2) the first member is in the thread's own
+    // warp, but the set includes other warps. In case (2), the race between warps is more useful: a barrier that fixes
+    // it also orders the own warp.
     bool nearer = set.sharing() == one_block && set.warp() == thread.warp->warp->index;
     if (serial == block.serial && (nearer || ordered(thread, set.with_sharing(one_lane), variable))) {
         conflict.epoch = set.sharing() == many_blocks ? of_another_block : set.with_thread(cell.second.thread());
@@ -147,8 +148,8 @@ bool superseded(const ThreadState& thread, const ShadowCell& cell) {
     if (set.sharing() == one_lane) return ordered(thread, set);
     uint32_t serial = set.serial();
     if (serial < the_launch.open_serial && !overlaps(thread, serial)) return true;
-    // The set is of an earlier launch. If it has a list, members may be of several launches, and `serial` is only that
-    // of the first one: another may still be unordered.
+    // The set is of an earlier launch. If the set has a list of members, they may be of several launches. `serial` is
+    // that of the first launch only, so members of other launches may be unordered.
     if (serial < the_launch.first_serial) return !members_of(cell) && came_before(thread, serial);
     if (serial != thread.block->serial || set.sharing() == many_blocks) return false;
     if (set.time() < thread.barrier_time) return true;
@@ -166,8 +167,9 @@ void become_set(ThreadState& thread, ShadowCell& cell, uint16_t site, Kind kind)
 constexpr Sharing by_atomic = one_warp;
 bool is_by_atomic(Epoch write) { return write.sharing() == by_atomic; }
 
-// Called before a read that is ordered after all atomic stores of the set replaces them. Keeps one of the stores as the
-// cell's last write, because readers of other blocks may not be ordered after it. Prefers a store by another block.
+// Called when an ordinary read is about to replace a set of atomic stores, all ordered before the read. Keeps one of
+// the stores as the cell's last write, because readers of other blocks may not be ordered after it. Prefers a store by
+// another block.
 void keep_atomic_as_write(const ThreadState& thread, ShadowCell& cell) {
     Epoch kept = cell.reads;
     uint16_t site = cell.read_site;
@@ -223,7 +225,7 @@ bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t tim
     if (time == Epoch::time_pending) return false;
     const BlockState& block = *thread.block;
     if (serial == block.serial) return time < thread.barrier_time;
-    if (time == 0) return true;  // memory that has a value from the start of the launch
+    if (time == 0) return true;  // the value was stored before the launch, so it is ordered
     if (!thread.extras || !thread.extras->known) return false;
     const VectorClock* known = thread.extras->known;
     uint32_t& answer = thread.worker->known_barriers.at(mix(reinterpret_cast<uint64_t>(known)) + serial);
@@ -310,7 +312,7 @@ void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     if (stale(thread, site, set)) {
         become_set(thread, cell, site.id, ordinary_read);
     } else if (is_operand_mark(set)) {
-        // Keep the mark. Without it, writes would not be compared with the wgmma that read here.
+        // Keep the epoch that marks a read by wgmma. Without it, later writes would not be compared with that wgmma.
     } else if (set.atomic() && (kinds_of(cell) & atomic_store)) {
         Conflict conflict = conflict_with_set(thread, cell, site, atomic_store);
         if (conflict.unordered)
@@ -374,7 +376,8 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
     if (!floor.contains(cell.write)) {
         if (never_written(thread, cell, site)) {
             if (access.reads) report_uninitialized(thread, site, cell);
-            // The cell counts as written from now on, with an epoch that is ordered before every access.
+            // No write was recorded. To report this only once, let the cell count as written, with an epoch that is
+            // ordered before every access.
             cell.write = site.window == shared_window ? Epoch(thread.block->first_serial, 0) : written_before;
         } else {
             check_last_write(thread, cell, site, site.access);
@@ -386,7 +389,7 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
     if (set < floor.end() || stale(thread, site, set)) {
         become_set(thread, cell, site.id, kind);
     } else if (is_operand_mark(set) && !access.stores) {
-        // Keep the mark, as add_reader() does.
+        // Keep the epoch that marks a read by wgmma, as add_reader() does.
     } else {
         unsigned conflicting = access.stores ? ordinary_read : 0;
         bool narrow = access.block_scope || cell.second.block_scope();

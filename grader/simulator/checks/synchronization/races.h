@@ -9,13 +9,14 @@ namespace sim::checks {
 // Returns whether one thread's access happened before what `thread` does now. Do not use it for the shared memory of
 // other blocks. `variable`: the address if the access was an atomic operation, else null.
 bool ordered(const ThreadState& thread, Epoch access, const void* variable = nullptr);
-// Returns whether barriers order all accesses of the block before its time `time` before what `thread` does now.
+// Returns whether `thread` is ordered, by barriers, after all accesses that the block with this serial made before its
+// time `time`.
 bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t time);
-// Returns whether the serial belongs to a block of this one's cluster, now or before a grid barrier.
+// Returns whether the serial is, or was before a grid barrier, that of a block in the cluster of `block`.
 bool is_own(const BlockState& block, uint32_t serial);
 
-// Returns the type of access for members of this kind. They are atomic operations if threads synchronize through the
-// location; otherwise they are volatile accesses.
+// Returns the type of access of the cell's readers of this kind (reader_set.h). Atomic kinds stand for atomic
+// operations if threads synchronize through the location, and for volatile accesses otherwise.
 Access access_of(const ShadowCell& cell, unsigned kind);
 
 // Reports a race between the thread's access and an earlier one.

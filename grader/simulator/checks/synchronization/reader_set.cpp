@@ -116,7 +116,8 @@ ReaderSet* begin_members(ShadowCell& cell) {
 }
 
 void end_members(ReaderSet& members, ShadowCell& cell, Epoch last, uint16_t site, bool atomic) {
-    // An epoch that differs from those of earlier states of this record and from every single thread's epoch.
+    // Use an epoch that differs from every earlier `reads` of this record and from the epoch of every single reader. So
+    // members_of() can detect an outdated record.
     cell.reads = last.with_sharing(many_blocks).with_atomic(atomic);
     cell.read_site = site;
     members.reads = cell.reads;
@@ -193,8 +194,8 @@ bool find_unordered(const ThreadState& thread, const ReaderSet& members, unsigne
             found = true;
             break;
         }
-        // Report a member of the thread's own warp only if there is no other one: a barrier that orders the others
-        // orders it, too.
+        // Report a member of the thread's own warp only if no unordered member is in another warp: a barrier that
+        // orders the other warps also orders the own warp.
         if (found && !near) return true;
     }
     return found;

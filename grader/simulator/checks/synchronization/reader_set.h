@@ -9,9 +9,11 @@
 
 namespace sim::checks {
 
-// The kinds of members; a set of kinds is their sum. An access conflicts with members of some kinds only:
-//   atomic load: none          ordinary read: atomic stores
-//   atomic store: ordinary reads    ordinary write: all
+// The kinds of members. Kinds are bits, so their sum is a set of kinds. An access conflicts with these kinds only:
+//   - An atomic load conflicts with no member.
+//   - An atomic store conflicts with ordinary reads.
+//   - An ordinary read conflicts with atomic stores.
+//   - An ordinary write conflicts with all members.
 enum Kind : uint8_t { ordinary_read = 1, atomic_load = 2, atomic_store = 4, every_kind = 7 };
 
 struct Member {

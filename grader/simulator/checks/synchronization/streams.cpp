@@ -18,7 +18,8 @@ uint32_t work_serial = 0;                    // serial of an operation other tha
 size_t first_open = 0;                       // index of the first launch that the host does not know to be complete
 
 // A copy in a program with one stream. Marking the cells would cost more than the copy itself, so only the range of
-// memory is stored, until the host has waited for the copy. When a second stream is used, the ranges become marks.
+// memory is stored, until the host has waited for the copy. When a second stream is used, the cells of all stored
+// ranges are marked.
 struct UnmarkedCopy {
     uint32_t serial;
     uint32_t region;
@@ -36,7 +37,8 @@ bool work_knows(const PastLaunch& past) {
     return (past.lane == work.lane && past.number == work.number) || work.known->covers(past.lane, past.number);
 }
 
-// Returns the first launch that may overlap with the one that begins, or `own` if there is none.
+// Returns the serial of the first launch that may overlap with the launch that begins. Returns `own`, the serial of the
+// launch that begins, if there is none.
 uint32_t first_unordered(uint32_t own) {
     if (work.alone) return own;
     const Growable<PastLaunch>& past = past_launches();
@@ -239,7 +241,8 @@ void mark_copies() {
         track(*region);
         Cells cells = cells_of(*region, copy.address, copy.bytes);
         for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) {
-            bool latest = cell->reads.serial() <= copy.serial;  // a kernel's later read stays recorded
+            // False if a kernel read the cell after the copy: then keep that read.
+            bool latest = cell->reads.serial() <= copy.serial;
             if (copy.write ? cell->write.serial() <= copy.serial : latest) {
                 Epoch& epoch = copy.write ? cell->write : cell->reads;
                 epoch = Epoch(copy.serial, 1);

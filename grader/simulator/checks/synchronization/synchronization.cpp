@@ -35,10 +35,12 @@ class ReleaseJoin {
 
     const Release* finish() {
         if (!count_) return nullptr;
-        // If every thread has executed a fence, all accesses before the earliest fence are published, as by a barrier.
+        // If every thread has executed a fence, the release includes all accesses of the block before the earliest
+        // fence. This is the same as for a barrier of the block, so it needs only a time.
         if (count_ == block_.block->thread_count && earliest_ >= barrier_time_) barrier_time_ = earliest_ + 1;
         Release* release = block_.worker->pool.take<Release>();
-        // The release has no thread of its own: the rows of its vector clock have the times of all threads.
+        // The release belongs to no single thread, so its thread and times are empty. Its vector clock contains the
+        // times of all threads, one row per warp.
         *release = {block_.serial, {}, {}, barrier_time_, {}, Scope::device, known_.finish()};
         return release;
     }
@@ -211,7 +213,7 @@ void grid_joined() {
 
 namespace {
 
-// Returns the narrowest scope that includes the same threads.
+// Returns the narrowest scope that includes, for this thread, the same threads as `scope`.
 Scope reach_of(const ThreadState& thread, Scope scope) {
     if (scope == Scope::cluster && thread.block->cluster_size == 1) return Scope::block;
     return scope == Scope::system ? Scope::device : scope;
@@ -228,12 +230,12 @@ const Release* new_release(ThreadState& thread, Scope scope) {
     Release* release = block.worker->pool.take<Release>();
     *release = release_of(thread, thread.time());
     release->scope = scope;
-    // A new time, so that the thread's later accesses are not part of this release.
+    // Give the thread a new time, so that its later accesses are not part of this release.
     set_time(thread, ++block.time);
     return release;
 }
 
-// Begins the new log of a store. It repeats the thread's own earlier releases through the variable.
+// Begins a new log for an atomic store. The log begins with this thread's own earlier releases through the variable.
 void begin_log(const ThreadState& thread, const void* variable) {
     SyncLog** known = the_launch.logs.find(reinterpret_cast<uint64_t>(variable));
     if (!known || !*known || !(*known)->length()) return;

@@ -12,7 +12,7 @@ struct HeldRace {
 };
 constexpr size_t max_held = size_t(1) << 16;
 Growable<HeldRace> held;
-HashMap<uint32_t> held_by_key;  // hash of the finding's sites and address -> index + 1
+HashMap<uint32_t> held_by_key;  // hash of a race's sites and address -> index in `held`, + 1
 
 ShadowCell* cell_at(const Region& region, uintptr_t address) {
     return region.cells ? region.cells + ((address - region.base) >> region.shift) : nullptr;

@@ -2,14 +2,14 @@
 //
 // PTX performs a volatile access as a relaxed operation of system scope, so a volatile flag with fences around it
 // works. But volatile alone orders nothing. Two unordered volatile accesses are a race, like ordinary ones, unless
-// threads synchronize through the location. They do if
+// threads synchronize through the location. Threads do so in each of these cases:
 //
-//   an atomic operation accesses the location before its memory is freed,
-//   a thread polls it: reads it in the condition of a while loop, or twice in a row in one place,
-//   a thread reads it directly before a fence, or
-//   a thread writes it directly after a fence that does not itself follow an atomic or volatile read.
+// - An atomic operation accesses the location before its memory is freed.
+// - A thread polls the location: it reads it in the condition of a while loop, or twice in a row in one place.
+// - A thread reads the location directly before a fence.
+// - A thread writes the location directly after a fence, unless an atomic or volatile read directly precedes the fence.
 //
-// This is often known only after the race, so the finding is held until the launch ends.
+// Such a case often occurs only after the race, so the finding is held until the launch ends.
 #pragma once
 
 #include "checks/core/state.h"

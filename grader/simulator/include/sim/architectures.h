@@ -41,8 +41,8 @@ constexpr const Architecture& architecture(unsigned sm) {
 
 constexpr Architecture simulated = architecture(SIM_SM);
 
-// libsim is compiled once, with the limits of Hopper's row. So these limits must also hold for the other architecture
-// that can be simulated.
+// libsim is compiled once, with the limits of Hopper. So the other architecture that can be simulated (Blackwell) must
+// have the same limits.
 constexpr bool same_limits(const Architecture& x, const Architecture& y) {
     return x.sm_threads == y.sm_threads && x.sm_blocks == y.sm_blocks && x.registers == y.registers &&
            x.sm_shared == y.sm_shared && x.block_shared == y.block_shared && x.banks == y.banks &&

@@ -1,7 +1,7 @@
-// printf, assert, clock, malloc and free, wherever they are called.
+// printf, assert, clock, malloc and free in device and host code.
 //
-// The names keep their declarations from the C library; only their symbols change. In host code the simulator's
-// functions do what the C library does.
+// The functions keep their declarations from the C library, but their calls are linked to functions of the simulator.
+// In host code, the simulator's functions do what the C library does.
 #pragma once
 
 #include <assert.h>

@@ -19,7 +19,8 @@ namespace sim {
 [[gnu::const]] unsigned block_rank() noexcept;           // %cluster_ctarank, x fastest
 [[gnu::const]] unsigned cluster_size() noexcept;         // %cluster_nctarank
 
-// Called by each thread of a kernel with __cluster_dims__, because the launch may not have known these dimensions.
+// Called by each thread of a kernel with __cluster_dims__. Checks that the grid was launched with clusters of this
+// size, because the launching code may not see the attribute.
 void require_clusters(Site site, unsigned x, unsigned y = 1, unsigned z = 1);
 
 // barrier.cluster: a wait ends when all threads of the cluster that have not exited have arrived. `releases`: the

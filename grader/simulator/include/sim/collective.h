@@ -1,7 +1,8 @@
 // Common code of the headers for collective operations (cooperative groups, CUB, tensor cores).
 //
-// Their functions are always inlined, so that an access inside them has the learner's line. They receive the place of
-// the call as a defaulted last argument, so that a finding names that line rather than one of the header.
+// Their functions are always inlined, so that an access inside them is attributed to the line of the kernel that calls
+// them. They receive the place of the call as a defaulted last argument, so that a finding names that line rather than
+// one of the header.
 #pragma once
 
 #include <stdint.h>

@@ -2,9 +2,9 @@
 //
 // The front end turns calls by these names in a kernel file into sim::copy_bytes and related functions, because g++
 // would leave them uninstrumented. Calls that the compilers and the C++ library generate (the copy of a large
-// structure, std::copy) go to the functions below, because kernel libraries are linked with --wrap=memcpy
-// (grader/simulator/hooks.py). Those are part of the kernel library and call the checks by names that only the
-// simulator defines.
+// structure, std::copy) go to the functions __wrap_memcpy etc. below, because kernel libraries are linked with
+// --wrap=memcpy (grader/simulator/hooks.py). The __wrap_ functions are part of the kernel library. They call the checks
+// by names that only the simulator defines.
 #pragma once
 
 #include <stddef.h>
@@ -52,7 +52,8 @@ inline __attribute__((always_inline)) void* set_bytes(void* to, int value, size_
 // The symbols are weak, because each file of a program defines them.
 #define SIM_COPY extern "C" __attribute__((visibility("hidden"), weak, used, noinline, no_sanitize("thread"))) void*
 #if defined(__SANITIZE_THREAD__)
-// For the copy of a structure, g++ may insert a hook and call memcpy, too. late_memcpy does not report the copy twice.
+// g++ may translate the copy of a structure to both a hook call and a memcpy call. late_memcpy does not report a copy
+// that a hook has reported.
 SIM_COPY __wrap_memcpy(void* to, const void* from, size_t bytes) {
     return ::sim::late_memcpy(to, from, bytes, __builtin_return_address(0));
 }

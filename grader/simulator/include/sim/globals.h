@@ -27,8 +27,8 @@ struct Known {
     static constexpr size_t alignment = 256;
 };
 
-// Returns the host copy of a device variable, which the variable's name means in host code, as with nvcc. Kernels do
-// not access this copy.
+// Returns the host copy of a device variable. As with nvcc, the variable's name refers to this copy in host code.
+// Kernels do not access the copy.
 void* host_name_of(void* variable) noexcept;
 template <typename T>
 T& host_name(T& variable) {
@@ -78,8 +78,8 @@ void register_kernel(const void* kernel, const char* name, KernelLauncher launch
 // For several variables in one declaration, no red zone fits between them. A large alignment separates them.
 #define SIM_SEVERAL_IN_ORDER SIM_IN_ORDER __attribute__((aligned(512)))
 
-// Defines red zones. Compilers place static variables apart from others, and zero-initialized ones apart from others,
-// so each combination needs a zone of its own.
+// Defines red zones. Compilers place static, zero-initialized and constant variables in separate sections, so each
+// section needs its own zone.
 #define SIM_ZONE(NAME)                                     \
     SIM_IN_ORDER char sim_zeros_##NAME[::sim::zone_bytes]; \
     SIM_INTERNAL_ZONE(NAME)

@@ -2,11 +2,11 @@
 //
 // CUDA's functions have the same names for both types, so cuda_fp16.h and cuda_bf16.h each include this file after
 // setting these macros (there is no include guard on purpose):
-//   SIM_HALF    the type, __half or __nv_bfloat16
-//   SIM_HALF2   a pair, __half2 or __nv_bfloat162
-//   SIM_FORMAT  its conversions, sim::F16 or sim::BF16 (sim/small_float.h)
-// and the names that differ: SIM_TO_HALF and SIM_FROM_HALF for conversions of integers, SIM_ATOMIC_HALF and
-// SIM_ATOMIC_HALF2 for libsim's atomics.
+// - SIM_HALF: the type, __half or __nv_bfloat16.
+// - SIM_HALF2: the type of a pair, __half2 or __nv_bfloat162.
+// - SIM_FORMAT: the conversions of the type, sim::F16 or sim::BF16 (sim/small_float.h).
+// - SIM_TO_HALF and SIM_FROM_HALF: the names of the conversions between integers and the type.
+// - SIM_ATOMIC_HALF and SIM_ATOMIC_HALF2: the names of libsim's atomic operations on the type and on a pair.
 //
 // Every result is the exact one, rounded once to nearest even. Functions of a pair treat each half independently.
 

@@ -1,5 +1,6 @@
-// new in device code: the front end writes new (::sim::heap) T. This operator new may return null, and then nothing is
-// constructed, as on a GPU. delete is the language's own: the linker redirects it to the simulator.
+// `new` in device code. The front end replaces `new T` by `new (::sim::heap) T`. As on a GPU, this operator new may
+// return null, and then no object is constructed. `delete` is not replaced in the source: the linker redirects it to
+// the simulator.
 #pragma once
 
 #include <stddef.h>

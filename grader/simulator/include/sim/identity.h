@@ -1,8 +1,8 @@
 // threadIdx, blockIdx, blockDim, gridDim and values derived from them.
 //
-// The functions live in libsim and are `const`: a thread's identity never changes while it runs, so the compiler may
-// call once and keep the result. They are never inlined into kernel code, so the checks do not see their reads of the
-// simulator's state.
+// The functions are defined in libsim and have the attribute `const`, because a thread's identity never changes. So the
+// compiler may call a function once and reuse the result. They are never inlined into kernel code, so the checks do not
+// see their reads of the simulator's state.
 #pragma once
 
 #include "sim/dim.h"

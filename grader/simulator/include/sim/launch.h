@@ -61,7 +61,8 @@ struct LaunchBody {
 // the configuration is invalid or a thread faults.
 void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& body);
 
-// A launch argument NULL, or 0 for a pointer. It converts to the parameter's type, as in a function call.
+// The type of a launch argument that is written as NULL or 0. It converts to a pointer or a number, as the literal does
+// in a function call.
 struct Zero {
     template <typename T>
     constexpr operator T*() const {

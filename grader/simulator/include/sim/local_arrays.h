@@ -2,9 +2,10 @@
 // which the kernel takes a pointer.
 //
 // A red zone repeats one word, and its outer end names the array. The checks report accesses on the stack that touch a
-// zone (checks/memory/local_arrays.cpp). The code that writes the zones is not instrumented. Compilers do not
-// instrument accesses to variables that they know to be the function's own. So an empty asm statement hides from them
-// which variable a pointer refers to.
+// zone (checks/memory/local_arrays.cpp). The code that writes the zones is not instrumented, so it is not reported.
+//
+// Compilers do not instrument accesses to a variable if they can prove that it is local to the function. So an empty
+// asm statement hides from the compiler that a pointer refers to the local array.
 #pragma once
 
 #include <stddef.h>
@@ -15,8 +16,8 @@ namespace sim {
 constexpr uint32_t red_word = 0x5edc0de5u;
 constexpr unsigned red_words = 12;
 
-// The identification at the outer end of a red zone. A zone is valid only if `check` matches `name`: words that an
-// earlier array left on the stack may lie beside another array.
+// The identification at the outer end of a red zone. A zone is valid only if `check` matches `name` and the array. This
+// rejects a zone that an earlier array left on the stack beside another array.
 struct __attribute__((packed, aligned(4))) RedOwner {
     uint64_t name;   // address of the name's text
     uint64_t check;  // combines `name`, the bytes of the array, and its side

@@ -1,8 +1,8 @@
 // Device math: CUDA's additions to the C library. cuda_runtime.h includes this file.
 //
 // Rounded results (__fadd_rz, __float2int_rn, ...) are exact. The fast intrinsics (__expf, __sinf, ...) follow the
-// hardware's algorithm step by step, so they lose accuracy where a GPU does: __expf(x) for large |x|, because x *
-// log2(e) is rounded first, and __sinf(x) for large |x|, because x / (2 pi) is.
+// hardware's algorithm step by step, so they lose accuracy where a GPU does. For example, __expf(x) first rounds x *
+// log2(e), and __sinf(x) first rounds x / (2 pi), so both are inaccurate for large |x|.
 //
 // Names that a C library declares, or may declare in the future (__expf, rsqrtf, sinpif, ...), are renamed by macros,
 // because a function of the same name would conflict with the declaration. The macros take no arguments, so that a
@@ -10,7 +10,8 @@
 #pragma once
 
 #include <cstdint>
-// Leaves out the special functions of C++17 (std::beta, ...): they would triple the size of this header.
+// Undefine this macro of libstdc++, so that <math.h> does not include the special functions of C++17 (std::beta, ...).
+// They would triple the size of this header.
 #undef _GLIBCXX_USE_STD_SPEC_FUNCS
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +36,8 @@ SIM_INLINE double __hiloint2double(int high, int low) {
 
 // ---------------------------------------------------------------------------------------------- minimum and maximum
 
-// CUDA's overloads, including mixed signs. For floats, the number wins over NaN, as with fmaxf.
+// CUDA's overloads of min and max, including those for a signed and an unsigned argument. For floats, the number wins
+// over NaN, as with fmaxf.
 #define SIM_MIN_MAX(Result, A, B)                                                                                 \
     SIM_INLINE Result min(A a, B b) {                                                                             \
         return static_cast<Result>(a) < static_cast<Result>(b) ? static_cast<Result>(a) : static_cast<Result>(b); \
@@ -274,8 +276,9 @@ SIM_INTEGER_CONVERSIONS(ull, unsigned long long)
 
 namespace sim {
 
-// Converts an integer in one of the four modes. A 32-bit integer is exact in a double. For a 64-bit integer the nearest
-// double may lie on the wrong side; then the result is the next double on the other side.
+// Converts an integer to double in one of the four rounding modes. A 32-bit integer is exact in a double. For a 64-bit
+// integer, the nearest double may be above the integer although the mode rounds down, or below although it rounds up.
+// Then the result is the next double in the direction of the mode.
 template <typename Integer>
 SIM_INLINE double double_from_integer(Integer a, Rounding mode) {
     SIM_COUNTS(conversion);

@@ -30,20 +30,23 @@ bool mbarrier_test_parity(Site site, void* object, uint32_t parity, bool acquire
 bool mbarrier_test_state(Site site, void* object, uint64_t state, bool acquires);
 inline uint32_t mbarrier_pending_count(uint64_t state) { return static_cast<uint32_t>(state & 0xfffff); }
 
-// cp.async.mbarrier.arrive: an arrival when all earlier cp.async of the thread are complete. Without .noinc the pending
-// count grows by one, so that the arrival does not count towards the initial count.
+// cp.async.mbarrier.arrive: arrives at the mbarrier when all earlier cp.async of the thread are complete. If `counted`
+// is true (.noinc), the arrival is one of those given to mbarrier.init. Otherwise the pending count is first
+// incremented by 1, so the arrival is an additional one.
 void async_copy_arrive(Site site, void* object, bool counted);
 
 // cp.async.bulk copies a multiple of 16 bytes between addresses aligned to 16. The argument `multicast` is 0 for a copy
 // to the block whose memory `shared` addresses. With multicast_to | mask, the copy goes to each block of the cluster in
 // the mask, at the same offset in its shared memory, and completes its bytes on that block's mbarrier.
-constexpr uint32_t multicast_to = 1u << 16;  // | mask
-// A value of `multicast`: the copy goes to one block, and the mbarrier may be in either block of its CTA pair.
+constexpr uint32_t multicast_to = 1u << 16;
+// With the value barrier_in_pair of `multicast`, the copy goes to one block. The mbarrier may be in this block or in
+// the other block of its CTA pair.
 constexpr uint32_t barrier_in_pair = 1u << 17;
 void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void* mbarrier, uint32_t multicast = 0);
-// Copies from this block's shared memory to that of a block of the cluster, which also holds the mbarrier.
+// Copies from this block's shared memory to the shared memory of another block of the cluster. The mbarrier is in the
+// destination block.
 void shared_copy(Site site, void* shared, const void* from, uint32_t bytes, void* mbarrier);
-// st.async stores 4, 8 or 16 bytes to the shared memory of a block of the cluster, which also holds the mbarrier.
+// st.async stores 4, 8 or 16 bytes to the shared memory of a block of the cluster. The mbarrier is in the same block.
 void async_store(Site site, void* shared, const void* value, unsigned bytes, void* mbarrier);
 void bulk_store(Site site, void* global, const void* shared, uint32_t bytes);
 void bulk_commit();
@@ -53,7 +56,8 @@ void bulk_wait(unsigned groups_that_may_be_pending, bool reads_only);
 // fence.proxy.async: bulk copies that start later see the ordinary writes that are ordered before the fence.
 void proxy_fence();
 
-// setmaxnreg, by all 128 threads of a warpgroup, with a permitted count.
+// setmaxnreg: sets the register count per thread. All 128 threads of a warpgroup must call it with the same permitted
+// count.
 void set_max_registers(Site site, uint32_t count);
 
 }  // namespace sim

@@ -59,7 +59,8 @@ struct NarrowFloat {
         uint64_t kept = significand >> dropped, rest = significand & ((uint64_t(1) << dropped) - 1);
         uint64_t half = uint64_t(1) << (dropped - 1);
         if (to_nearest && (rest > half || (rest == half && kept % 2))) ++kept;
-        // For a normal number, `kept` includes the hidden bit, which adds 1 to the exponent field. So subtract 1 there.
+        // For a normal number, `kept` includes the hidden bit. Adding `kept` below thus adds 1 to the exponent field,
+        // so the pattern is computed with `biased - 1`.
         int biased = unit + MantissaBits + bias;  // 1 for subnormal numbers
         uint64_t pattern = kept + (static_cast<uint64_t>(biased - 1) << MantissaBits);
         if (pattern > Largest) pattern = saturates || !has_nan ? Largest : Overflow;

@@ -73,7 +73,7 @@ SIM_INLINE void put(D& destination, T value) {
     }
 }
 
-// The destination `_` of an instruction: the result is discarded.
+// The type of the PTX destination operand `_`, which discards the result of an instruction.
 struct Sink {};
 template <typename T>
 SIM_INLINE void put(Sink&, T) {}
@@ -131,7 +131,8 @@ SIM_INLINE uint32_t second_word(uint64_t both) { return static_cast<uint32_t>(bo
 
 // ------------------------------------------------------------------------------------------------------ tensor cores
 
-// mma.sync with the accumulators in four registers (f32, s32) and the operands A and B in 4 + 2, 2 + 1 ...
+// mma.sync with the accumulators in four registers (f32, s32). The overloads differ in the number of registers of the
+// operands A and B: 4 and 2, 2 and 1, ...
 template <Mma KIND, typename D>
 SIM_INLINE void mma(D& d0, D& d1, D& d2, D& d3, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> a2, In<uint32_t> a3,
                     In<uint32_t> b0, In<uint32_t> b1, In<uint32_t> c0, In<uint32_t> c1, In<uint32_t> c2,
@@ -601,7 +602,7 @@ template <typename D>
 SIM_INLINE void clz(D& d, In<uint32_t> a) {
     put(d, static_cast<uint32_t>(__clz(static_cast<int>(a.value))));
 }
-// Shifts by the width or more give 0 (or the sign).
+// A shift by the width or more gives 0. For shr of a signed type, each bit of the result is the sign bit.
 template <typename T, typename D>
 SIM_INLINE void shl(D& d, In<T> a, In<uint32_t> amount) {
     put(d, amount.value >= 8 * sizeof(T) ? T(0) : static_cast<T>(a.value << amount.value));
@@ -639,7 +640,8 @@ SIM_INLINE void bfi(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> position,
     uint32_t field = start > 31 ? 0 : static_cast<uint32_t>(ones << start);
     put(d, (b.value & ~field) | (start > 31 ? 0 : (a.value << start) & field));
 }
-// lop3: where the bits of a, b and c form the number i, the result has bit i of the table.
+// lop3: at each bit position, the bits of a, b and c form a number i from 0 to 7. The bit of the result is bit i of the
+// table.
 template <typename D>
 SIM_INLINE void lop3(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> c, int table) {
     uint32_t result = 0;
@@ -783,7 +785,7 @@ SIM_INLINE void half_fma(D& d, In<uint16_t> a, In<uint16_t> b, In<uint16_t> c) {
     put(d, static_cast<uint16_t>(both));
 }
 
-// --------------------------------------------------------------------------------------------------------- the rest
+// ---------------------------------------------------------------------------- other instructions, special registers
 
 SIM_INLINE void trap() { ::sim::trap(); }
 SIM_INLINE void nanosleep(In<uint32_t> nanoseconds) { ::sim::nanosleep(nanoseconds); }

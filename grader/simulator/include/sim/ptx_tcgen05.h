@@ -24,7 +24,7 @@ SIM_INLINE void tcgen05_mma(Site site, In<uint32_t> d, In<uint64_t> a, In<uint64
                             bool adds) {
     ::sim::tensor_multiply(site, {a, b, d, instruction, PAIR, false, adds});
 }
-// tcgen05.mma with operand A in tensor memory.
+// Executes tcgen05.mma with operand A in tensor memory.
 template <bool PAIR>
 SIM_INLINE void tcgen05_mma_tensor_memory(Site site, In<uint32_t> d, In<uint32_t> a, In<uint64_t> b,
                                           In<uint32_t> instruction, bool adds) {

@@ -1,7 +1,7 @@
 // Shared memory: static arrays and the dynamic buffer of the running block.
 //
-// Every static array has a slot. The first thread that needs it in a launch assigns it an offset in the block's shared
-// memory, which all blocks of the launch then use. Red zones between arrays do not count as usage.
+// Every static array has a slot. In a launch, the first thread that accesses the array assigns an offset in shared
+// memory to the slot. All blocks of the launch use this offset. Red zones between arrays do not count as usage.
 #pragma once
 
 #include <stddef.h>
@@ -49,5 +49,6 @@ inline T* dynamic_shared(const char*) {
 }  // namespace sim
 #pragma GCC visibility pop
 
-// A lambda, because each occurrence has a type of its own, also in each instantiation of a template.
+// A unique identification of the place where the macro is used. It is a lambda, because every lambda expression has a
+// type of its own, also in each instantiation of a template.
 #define SIM_SITE [] {}

@@ -1,6 +1,6 @@
 // Shifts with GPU semantics: a shift by the width or more gives 0, or the sign for a negative number shifted right. In
-// C++ this is undefined, and a CPU takes the amount modulo the width. The front end writes `a << ::sim::gpu << b` in
-// the device code of programs, which keeps the order of evaluation.
+// C++ this is undefined, and a CPU takes the amount modulo the width. In device code of programs, the front end
+// replaces `a << b` by `a << ::sim::gpu << b`. This form keeps operator precedence and the order of evaluation.
 #pragma once
 
 #include <type_traits>

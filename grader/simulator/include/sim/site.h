@@ -1,8 +1,8 @@
 // The place of a barrier or a warp intrinsic in the source.
 //
 // Threads must synchronize at the same place. A return address cannot identify it: unrolling gives one barrier several
-// addresses, and tail merging gives several barriers one. The line with a counter (two may be on one line) survives
-// both.
+// addresses, and tail merging gives several barriers one. So a site is a source line and a counter, which neither
+// optimization changes. The counter distinguishes two calls on one line.
 #pragma once
 
 namespace sim {

@@ -104,8 +104,8 @@ struct F16 {
         bits &= 0x7fffffff;
         // Normal numbers: round to even by adding slightly less than half a unit. A carry may go up to infinity.
         uint32_t normal = (bits - ((127u - 15) << 23) + 0xfff + ((bits >> 13) & 1)) >> 13;
-        // Numbers below 2^-14: the result is a multiple of 2^-24, which is the last bit of a float near 0.5. So adding
-        // 0.5 rounds.
+        // For numbers below 2^-14, the result is a multiple of 2^-24. Floats from 0.5 to 1 have the spacing 2^-24. So
+        // adding 0.5 rounds the number to such a multiple.
         uint32_t small = bit_cast<uint32_t>(bit_cast<float>(bits) + 0.5f) - 0x3f000000;
         uint32_t is_small = mask_if(bits < 0x38800000), is_large = mask_if(bits >= 0x47800000);
         uint32_t is_nan = mask_if(bits > 0x7f800000);
@@ -157,8 +157,9 @@ inline uint16_t small_from_double(double value, Rounding mode) {
     return bits;
 }
 
-// integer -> 16 bits. A 64-bit integer may not fit into a double: round to odd preserves what the second rounding
-// needs.
+// Converts an integer to a 16-bit floating-point number. A 64-bit integer may not fit into a double, so it is rounded
+// twice: first to a double, then to 16 bits. The first rounding is to odd, so that the second one gives the correct
+// result.
 template <typename Format, typename Integer>
 inline uint16_t small_from_integer(Integer value, Rounding mode) {
     constexpr int low_bits = sizeof(Integer) < 8 ? 0 : 32;

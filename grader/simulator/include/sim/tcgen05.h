@@ -12,7 +12,8 @@ namespace sim {
 
 constexpr unsigned tensor_lanes = 128, tensor_columns = 512;
 
-// The shape of tcgen05.ld and st: the lanes, and the bits per lane, that one repetition moves.
+// The shape of tcgen05.ld and tcgen05.st. For example, one repetition of lanes16_bits64 moves 64 bits of each of 16
+// lanes.
 enum class TensorShape : uint8_t { lanes32_bits32, lanes16_bits64, lanes16_bits128, lanes16_bits256 };
 
 constexpr unsigned registers_of(TensorShape shape, unsigned repetitions) {
@@ -49,8 +50,8 @@ void tensor_copy_from_shared(Site site, bool pair, uint32_t address, uint64_t fr
 // `multicast`, it arrives at the mbarriers of `blocks`.
 void tensor_commit(Site site, bool pair, void* mbarrier, bool multicast, uint32_t blocks);
 
-// All lanes of a warp call these functions. The variadic arguments are the thread's variables (their addresses for a
-// load, their values for a store), registers_of() of them.
+// All lanes of a warp call these functions. The variadic arguments are registers_of(shape, repetitions) 32-bit
+// variables of the thread: their addresses for a load, their values for a store.
 void tensor_load(Site site, TensorShape shape, unsigned repetitions, uint32_t address, ...);
 void tensor_store(Site site, TensorShape shape, unsigned repetitions, uint32_t address, ...);
 void tensor_wait_loaded(Site site);

@@ -29,10 +29,12 @@ constexpr int saturating_bit = 1 << 8;
 constexpr Mma saturating(Mma kind) { return static_cast<Mma>(static_cast<int>(kind) | saturating_bit); }
 Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uint64_t c01, uint64_t c23);
 
-// Lane i provides the 16 bytes of row i % 8 of matrix i / 8 (8x8 elements of 16 bits). Each lane gets a pair of
-// elements of every matrix: (lane / 4, 2 * (lane % 4)) and the next column, or those of the transposed matrix.
+// ldmatrix: distributes up to four 8x8 matrices of 16-bit elements over the lanes. Lane i provides the 16 bytes of row
+// i % 8 of matrix i / 8. Each lane gets two elements of every matrix (or of its transpose): those in row lane / 4 and
+// in the columns 2 * (lane % 4) and 2 * (lane % 4) + 1.
 Registers ldmatrix(Site site, bool transposed, uint64_t row01, uint64_t row23);
-// stmatrix: the reverse. From the pairs of all lanes, each lane gets the 16 bytes of the row that it stores.
+// stmatrix: the inverse of ldmatrix. Each lane provides its two elements of every matrix. Lane i gets the 16 bytes of
+// row i % 8 of matrix i / 8, which it then stores.
 Registers stmatrix(Site site, bool transposed, uint64_t r01, uint64_t r23);
 // Transposes each of four 8x8 matrices that are distributed over the lanes.
 Registers movmatrix(Site site, uint64_t r01, uint64_t r23);

@@ -26,13 +26,12 @@ struct Wgmma {
     bool saturate;
 
     constexpr unsigned k() const { return a == Element::tf32 ? 8 : a == Element::f16 || a == Element::bf16 ? 16 : 32; }
-    constexpr unsigned registers() const {
-        return d == Element::f16 ? n / 4u : n / 2u;
-    }  // 32-bit registers of accumulators per thread
+    // Returns the number of 32-bit accumulator registers per thread.
+    constexpr unsigned registers() const { return d == Element::f16 ? n / 4u : n / 2u; }
 };
 
 // `a01` and `a23`: the four registers of A, two in each. If A is in shared memory, `a01` is its descriptor and `a23` is
-// unused. The variadic arguments are the addresses of the accumulators, kind.registers() of them.
+// unused. The variadic arguments are kind.registers() addresses, one for each accumulator register.
 void wgmma(Site site, Wgmma kind, uint64_t a01, uint64_t a23, uint64_t b, int adds, ...);
 void wgmma_fence(Site site);
 void wgmma_commit(Site site);

@@ -186,7 +186,8 @@ inline cudaDataType scalars_of(cublasComputeType_t compute) {
            : compute == CUBLAS_COMPUTE_32I || compute == CUBLAS_COMPUTE_32I_PEDANTIC ? CUDA_R_32I
                                                                                      : CUDA_R_32F;
 }
-inline cudaDataType scalars_of(cudaDataType compute) { return compute; }  // cuBLAS 10: alpha has the compute type
+// In cuBLAS 10, the compute type is a cudaDataType, which is also the type of alpha and beta.
+inline cudaDataType scalars_of(cudaDataType compute) { return compute; }
 }  // namespace blas
 }  // namespace sim
 

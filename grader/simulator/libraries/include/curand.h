@@ -1,5 +1,6 @@
 // cuRAND on the host, for whole programs. The generators are kernels that use the device API, so the checks see their
-// writes. XORWOW and Philox4x32-10, in the order of NVIDIA's (as from curandCreateGeneratorHost in cuRAND 10.4).
+// writes. XORWOW and Philox4x32-10 are available. They generate numbers in the same order as curandCreateGeneratorHost
+// in cuRAND 10.4.
 #pragma once
 #define CURAND_H_
 

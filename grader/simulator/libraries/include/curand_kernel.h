@@ -11,7 +11,7 @@ struct curandStateXORWOW {
     unsigned int d, v[5];
     int boxmuller_flag, boxmuller_flag_double;
     float boxmuller_extra;
-    int sim_unused;  // cuRAND has padding here; written, because a copy of the structure reads it
+    int sim_unused;  // padding in cuRAND; initialized, because copying the structure reads it
     double boxmuller_extra_double;
 };
 struct curandStatePhilox4_32_10 {
@@ -28,7 +28,8 @@ typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
 #pragma GCC visibility push(default)
 namespace sim {
 
-// Computes the state words after n * 2^log2_unit steps. In libsim and on a copy, so that the checks see no accesses.
+// Computes the state words after n * 2^log2_unit steps. The function is in libsim and works on a copy of the state, so
+// that the checks see no accesses.
 void skip_xorwow(unsigned (&words)[5], unsigned long long n, unsigned log2_unit);
 
 }  // namespace sim

@@ -1,5 +1,5 @@
-// XORWOW's step is a linear map of bits, so n steps at once are its n-th power. The powers of two are computed when a
-// program first needs them, in about 20 ms.
+// One step of XORWOW is a linear map of bits, that is, a matrix. So n steps are the n-th power of the matrix. The
+// powers with exponents 1, 2, 4, 8, ... are computed when a program first needs them, in about 20 ms.
 #include <pthread.h>
 #include <string.h>
 

@@ -176,7 +176,8 @@ long long inside(long long index, long long size, cudaTextureAddressMode mode) {
     }
 }
 
-// Returns the texel along a dimension of one filter corner, and its weight.
+// Returns the index of a texel along one dimension, and its weight. A linear filter interpolates two texels per
+// dimension; `second` selects one of them.
 long long along(const Object& object, unsigned dimension, float coordinate, bool second, float* weight) {
     const cudaTextureDesc& texture = object.texture;
     long long size = static_cast<long long>(object.size[dimension]);

@@ -60,7 +60,8 @@ __attribute__((noinline, no_sanitize("thread"))) inline cudaTextureObject_t boun
     return reference.sim_object;
 }
 
-// The result type of a fetch: the elements, or floats with as many channels.
+// The result type of a texture fetch. It is the element type T, or for cudaReadModeNormalizedFloat a float vector with
+// as many channels as T.
 template <typename T, cudaTextureReadMode, size_t = sizeof(T) / sizeof(typename Elements<T>::type)>
 struct Fetched {
     typedef T type;

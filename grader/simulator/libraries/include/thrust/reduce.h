@@ -70,8 +70,9 @@ SIM_INLINE pair<OutKeys, OutValues> reduce_by_key(const Policy& policy, Keys fir
     return {out_keys + runs, out_values + runs};
 }
 
-// Converts an iterator in a result to the caller's type, by the distance to the last argument of that kind: it is the
-// output iterator, or points into the same range.
+// Converts a raw pointer in a result to the caller's type of iterator. The conversion adds the distance from the last
+// argument that has this raw type. That argument is the output iterator, or an iterator of the same range as the
+// result.
 template <typename Result>
 SIM_INLINE Result as_caller_iterator(const Result& result) {
     return result;

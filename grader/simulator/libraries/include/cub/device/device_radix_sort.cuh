@@ -12,7 +12,8 @@ namespace cub {
 
 namespace detail {
 
-// Orders keys by some of their bits, in the representation in which the order of numbers is that of unsigned integers.
+// Compares keys by the bits [begin_bit, end_bit). Each key is first mapped to an unsigned integer such that the
+// integers have the same order as the numbers.
 template <typename Key, bool Descending>
 struct radix_order {
     static_assert(std::is_arithmetic_v<Key>, "cub::DeviceRadixSort sorts numbers");

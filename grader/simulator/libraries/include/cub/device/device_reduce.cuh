@@ -46,7 +46,8 @@ struct DeviceReduce {
     }
 
   private:
-    // Stores the first element that no other one precedes, as a pair of its index and its value.
+    // Stores the minimum with respect to the order `precedes`, as a pair of index and value. Of several equal elements,
+    // stores the first.
     template <typename In, typename Out, typename Precedes>
     static cudaError_t first_of(void* storage, size_t& bytes, In in, Out out, int n, cudaStream_t stream,
                                 Precedes precedes) {

@@ -48,7 +48,8 @@ struct system_of<T, std::void_t<typename std::iterator_traits<T>::iterator_categ
     : std::integral_constant<int, std::is_void_v<typename std::iterator_traits<T>::pointer> ? nowhere : on_host> {};
 template <typename... Arguments>
 constexpr int system_of_all = (nowhere | ... | system_of<Arguments>::value);
-// The policy of a call without one: the device, unless all iterators with memory are in host memory.
+// The execution policy of a call that passes no policy. It is host_policy if all iterators that refer to memory refer
+// to host memory, and device_policy otherwise.
 template <typename... Arguments>
 using policy_for = std::conditional_t<system_of_all<Arguments...> == on_host, host_policy, device_policy>;
 
