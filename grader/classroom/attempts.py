@@ -20,7 +20,7 @@ from grader.classroom.jobs import Job
 LATE = 60.0
 """The seconds after which a job is late and is also tried on another node. Few jobs take longer."""
 JOBS_FOR_EACH_CORE = 2
-"""The jobs that a node gets per core. With two, the next job is there at once, and autoscaling sees the demand."""
+"""The jobs that a node gets per core. With two, a core need not wait for its next job, and Ray adds nodes if needed."""
 LEAST_JOBS = 16
 """The number of jobs that may be submitted while the cluster has no node."""
 
@@ -63,7 +63,10 @@ class Attempts:
         return any(not full for full, _ in ranked) if ranked else len(self._at_work) < LEAST_JOBS
 
     def node_for(self, job: Job) -> str:
-        """Return the best node: with room, then without late jobs, then with the least load. Empty if there is none."""
+        """Return the best node; empty if there is none.
+
+        Nodes with room come first. Among them, nodes without late jobs come first, and then the least loaded.
+        """
         return next((node for _, node in self._ranked(job.device)), "")
 
     def add(self, reference: Any, job: Job, node: str) -> None:

@@ -65,4 +65,4 @@ def _opened(path: Path) -> zipfile.ZipFile:
 
 
 def _cannot(path: Path, why: str) -> GraderError:
-    return GraderError(f"{path} cannot be read: {why}", "Unpack it into a folder, and grade the folder.")
+    return GraderError(f"{path} cannot be read: {why}", "Unpack the archive into a folder, and grade the folder.")

@@ -34,9 +34,12 @@ from grader.setup.errors import GraderError
 LOOK = 5.0
 """The period in seconds between two queries of the nodes."""
 SILENT = 40.0
-"""The seconds to wait for the head. Ray itself waits forever, or ends this process 60 s after the head is gone."""
+"""The seconds to wait for an answer of the cluster's head node.
+
+Ray itself waits forever, or ends this process 60 s after the head is gone.
+"""
 BEGIN = 120.0
-"""The seconds to wait for the first connection to the head. Ray itself retries forever."""
+"""The seconds to wait for the first connection to the cluster's head node. Ray itself retries forever."""
 _SETTINGS = ("GRADER_CHECK_NVCC", "GRADER_JAIL", "GRADER_CACHE", "GRADER_CACHE_MB")
 """Environment variables that are passed to the nodes."""
 
@@ -106,7 +109,8 @@ class Cluster:
     def wait(self) -> list[tuple[Job, Outcome]]:
         """Implement ``Executor.wait``."""
         self._update_nodes()
-        for job, node in self._attempts.late():  # every job has been submitted, so a node with room is idle
+        # Retry late jobs. Every job has been submitted, so a node with room would otherwise be idle.
+        for job, node in self._attempts.late():
             self._try(job, node)
         references = self._attempts.references
         with _lost_cluster_as_error():
@@ -131,12 +135,15 @@ class Cluster:
         except errors.RuntimeEnvSetupError as error:
             raise GraderError(f"a node of the cluster could not be set up: {error}") from error
         except (errors.NodeDiedError, errors.ObjectLostError, errors.TaskUnschedulableError) as error:
-            return Died(f"its node of the cluster went away: {error}", machine=True)
+            return Died(f"the job's node of the cluster went away: {error}", machine=True)
         except errors.RayError as error:  # WorkerCrashedError, OutOfMemoryError
-            return Died(f"the process that graded it ended: {type(error).__name__}: {error}")
+            return Died(f"the process that graded the job ended: {type(error).__name__}: {error}")
 
     def _ask(self, call: Callable[[], Any]) -> Any:
-        """Return a call's result; raise TimeoutError if the head does not answer. The thread of the call continues."""
+        """Make a call in a new thread and return its result. Raise TimeoutError if the head does not answer.
+
+        After a timeout, the thread is not stopped.
+        """
         answer = Future[Any]()
 
         def run() -> None:

@@ -21,7 +21,8 @@ def pack(course: Course, folder: Path) -> None:
     shutil.copytree(Path(grader.__file__).parent, folder / "grader", ignore=_LEFT_OUT)
     shutil.copytree(course.root / "exercises", folder / "exercises", ignore=_LEFT_OUT)
     shutil.copytree(course_headers.FOLDER, folder / "lessons" / course_headers.FOLDER.name, ignore=_LEFT_OUT)
-    for day in course.days:  # Course requires each lesson's folder, although nodes do not read it
+    # Write an empty lesson for each day, because Course requires the lessons. Nodes do not read them.
+    for day in course.days:
         lesson = folder / day.lesson.relative_to(course.root)
         lesson.parent.mkdir()
         lesson.touch()

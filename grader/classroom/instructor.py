@@ -63,7 +63,10 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
     """Read the instructor's file; report every mistake in it. ``device``: cpu or cuda, where the class is graded."""
     path = path.resolve()
     if path.is_relative_to(course.root.resolve()):
-        raise GraderError(f"{path} is inside the course's folder", "Move it elsewhere: students have that folder.")
+        raise GraderError(
+            f"{path} is inside the course's folder",
+            "Move the instructor's file elsewhere: students have the course's folder.",
+        )
     try:
         content = path.read_bytes()
         data = tomllib.loads(content.decode())

@@ -1,6 +1,6 @@
 """Worker processes on this machine: forked from a process that has torch loaded, each with its own pipe.
 
-If a worker dies, only its job is lost, and that job is known to be the cause.
+A worker grades one job at a time. If it dies, only this job is lost, and this job must have caused the crash.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Local:
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self.name = f"{workers} process{'es' if workers > 1 else ''}"
-        # Forking starts a worker quickly, but only on Linux do the system's libraries support it.
+        # A forked worker starts quickly. Use this only on Linux, because libraries of other systems do not support it.
         self._context: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
         if sys.platform == "linux":
             self._context.set_forkserver_preload(["grader.classroom.forked"])
@@ -121,7 +121,7 @@ class Local:
 
 def _serve(pipe: Connection, environment: dict[str, str], begin: Any, grade: worker.Grade) -> None:
     """Run a worker: handle requests until the pipe is closed."""
-    os.environ.clear()  # the fork server has the environment of its start, which may have changed since
+    os.environ.clear()  # the fork server's environment may be older than this process's
     os.environ.update(environment)
     begin()
     pipe.send_bytes(_READY)

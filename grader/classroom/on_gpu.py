@@ -10,7 +10,7 @@ from grader.classroom.worker import Graded
 from grader.verdict import ERROR, PASSED, SKIPPED, STAGES, Verdict
 
 MARK = " on cuda"
-"""The suffix of an exercise's name for the job on a GPU."""
+"""A suffix of the exercise's name. It identifies the job that runs on a GPU."""
 
 
 def wanted(graded: Graded) -> bool:

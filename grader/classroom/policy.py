@@ -11,7 +11,7 @@
     grace_minutes = 10
     percent_per_day = 20                   # of the earned points, for each day begun
     days = 5                               # after this many days, nothing counts
-    submitted = "times.csv"                # next to this file: columns student, submitted (ISO 8601); no time: on time
+    submitted = "times.csv"                # columns student, submitted (ISO 8601); an empty time is on time
 
     [[extra]]
     student = "ann"                        # the name that grades.csv shows
@@ -104,7 +104,7 @@ class Policy:
         if self.late.due is None or not self.late.submitted:
             raise GraderError(
                 f"{self.where}: [late] has no {'due' if self.late.due is None else 'submitted'}",
-                "due = a date and time with its zone, submitted = a CSV file of times: "
+                "[late] needs both `due`, a date and time with its zone, and `submitted`, a CSV file of times, because "
                 "files do not contain their submission time. (Only on Gradescope are both optional.)",
             )
         without = sorted(known - self.times.keys())
@@ -112,7 +112,7 @@ class Policy:
             raise GraderError(
                 f"{self.where}: [late] submitted = {self.late.submitted!r} has no row for "
                 f"{words.listed(map(repr, without), 3)}",
-                "Add a row for each; an empty time means on time.",
+                "Add a row for each student; an empty time means on time.",
             )
 
     def maxima(self, points: Mapping[str, float]) -> dict[str, float]:
@@ -226,11 +226,13 @@ def _stage_points(given: str, table: Any, path: Path, course: Course, device: st
     worth = _convert(table, dict[str, Points], where)
     for stage in worth:
         if stage not in entry.stages:
-            raise GraderError(f"{where}: {entry.name} has no stage {stage!r}", f"It has {', '.join(entry.stages)}.")
+            raise GraderError(
+                f"{where}: {entry.name} has no stage {stage!r}", f"The stages are {', '.join(entry.stages)}."
+            )
         if stage == "fast" and device != "cuda":
             raise GraderError(
                 f"{where}: fast = {worth[stage]:g} could not be earned on the simulated GPU",
-                "Give its points to the other stages, or grade with --device cuda.",
+                "Give the points of the stage fast to other stages, or grade with --device cuda.",
             )
     if not sum(worth.values()):
         raise GraderError(
@@ -248,7 +250,7 @@ def _convert(data: Any, kind: Any, where: str) -> Any:
 
 
 def _times(path: Path, where: str) -> dict[str, datetime | None]:
-    hint = "It is a CSV file with the columns student and submitted: ann,2026-11-01T20:15:00+01:00"
+    hint = "Write a CSV file with the columns student and submitted: ann,2026-11-01T20:15:00+01:00"
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.reader(file))
@@ -268,7 +270,7 @@ def _times(path: Path, where: str) -> dict[str, datetime | None]:
 def _time(row: Sequence[str], where: str, hint: str, before: Mapping[str, Any]) -> tuple[str, datetime | None]:
     student, text = (*row, "")[:2]
     if student in before:
-        raise GraderError(f"{where}: {student!r} has a row already", "Keep one for each student.")
+        raise GraderError(f"{where}: {student!r} has a row already", "Keep one row for each student.")
     if not text.strip():
         return student, None
     try:

@@ -50,7 +50,7 @@ class Student:
     unchanged: tuple[str, ...] = ()
     """The exercises whose file is the skeleton."""
     missing: set[str] = field(default_factory=set)
-    """The keys of the unfinished jobs."""
+    """The keys of this student's unfinished jobs."""
 
     @property
     def keys(self) -> list[str]:
@@ -129,7 +129,7 @@ class Session:
         known = {student.submission.student for student in students}
         for name in set(self.again_students) - known:
             close = difflib.get_close_matches(name, known, n=3)
-            hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else "Name it as grades.csv does."
+            hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else "Name the student as grades.csv does."
             raise GraderError(f"there is no student {name!r} in this class", hint)
         for student in students:
             for name, job in student.jobs.items():
@@ -289,7 +289,8 @@ class Session:
     def _kernels(self, submission: Submission) -> dict[str, tuple[str, bytes]]:
         """Return the path and content of each exercise's file in a submission.
 
-        The file name identifies the exercise; if two days have an exercise of that name, the folder does, too.
+        The file name identifies the exercise. If two days have an exercise of that name, the folder's name identifies
+        the day.
         """
         found: dict[str, tuple[str, bytes]] = {}
         days = {name.partition("/")[0] for name in self.course.former_names} - {
@@ -327,7 +328,8 @@ class Session:
         remarks = []
         if twice:
             remarks.append(
-                f"not graded, because another file is for the same exercise or it was not requested: {_listed(twice)}"
+                f"not graded, because another file is for the same exercise, or the exercise was not requested: "
+                f"{_listed(twice)}"
             )
         if unknown:
             remarks.append(f"not graded, because no exercise has that name: {_listed(unknown)}")
@@ -343,7 +345,7 @@ class Session:
             records.write(path, json.dumps({"seed": seed}) + "\n")
             return seed
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise GraderError(f"{path} cannot be read: {error}", "Delete it to draw a new seed.") from error
+            raise GraderError(f"{path} cannot be read: {error}", "Delete seed.json to draw a new seed.") from error
 
 
 def _without_copy(stem: str) -> str:

@@ -2,9 +2,9 @@
 
 A file becomes the set of its k-grams (k consecutive tokens), in which all names are equal. Code of the course is left
 out: the skeleton, and the course's headers, which some students paste into their files. The similarity of two files is
-the share of the smaller set that is also in the other. Adding code to a copy therefore does not lower the similarity;
-only files of which one is more than twice as large as the other are not compared. Classes are small, so all k-grams are
-kept, whereas large collections keep a sample of them (Schleimer, Wilkerson and Aiken, Winnowing: Local Algorithms for
+the share of the smaller set that is also in the other. Adding code to a copy therefore does not lower the similarity.
+Two files are not compared if one is more than twice as large as the other. Classes are small, so all k-grams are kept,
+whereas large collections keep a sample of them (Schleimer, Wilkerson and Aiken, Winnowing: Local Algorithms for
 Document Fingerprinting, 2003).
 
 Short kernels are naturally similar, and students who talk to each other write similar code. A pair is a hint, never a
@@ -26,11 +26,11 @@ K = 10
 """The number of tokens in a k-gram."""
 LEAST = 0.8
 LEAST_SIZE = 0.5
-"""The minimum size of the smaller set relative to the larger: in a tiny set, a few common lines count too much."""
+"""The minimum size of the smaller set relative to the larger. In a tiny set, a few common lines count too much."""
 MOST = 20_000
 """The maximum number of k-grams per file, so that a large file does not fill the memory."""
 FEWEST = 12
-"""The minimum number of its own k-grams that a file needs to be compared."""
+"""The minimum number of k-grams, without those of the skeleton, that a file needs to be compared."""
 
 
 KGrams = frozenset[tuple[str, ...]]

@@ -36,7 +36,7 @@ def stored(submission: Submission, result: Mapping[str, Any], grade: Grade, maxi
     for verdict in verdicts:
         verdict.score = grade.points[verdict.exercise]
         most = maxima.get(verdict.exercise, verdict.points)
-        verdict.points = int(most) if most == int(most) else most  # type: ignore[assignment]  # only shown
+        verdict.points = int(most) if most == int(most) else most  # type: ignore[assignment]  # only displayed, so a float is harmless
     sources = {
         verdict.exercise: _shown(submission.kernels[verdict.file])
         for verdict in verdicts

@@ -58,9 +58,9 @@ class Submission:
     def folder_name(self) -> str:
         """A name for the folder of the student's results, safe as a path and different for different students.
 
-        A name of lower-case letters, digits, dashes and underscores is kept. Other names get a hash at the end, so that
-        they differ in more than capital letters; names that already end like such a hash get one, too. Names have no
-        dot, unlike the grader's own files.
+        A name of lower-case letters, digits, dashes and underscores is kept. Other names get a hash at the end, because
+        some file systems do not distinguish capital letters. A name that already ends like a hash gets another one, so
+        that it cannot equal a name with a hash. Names have no dot, unlike the grader's own files.
         """
         if re.fullmatch(r"[a-z0-9_][a-z0-9_-]{0,79}", self.student) and not re.search(r"-[0-9a-f]{16}$", self.student):
             return self.student
@@ -95,7 +95,7 @@ def find_submissions(folder: Path) -> list[Submission]:
         elif kind == ".zip":
             found.append(_read(Submission(path.stem, path), _from_archive))
         elif kind in _NOT_READ:
-            reason = f"it is neither a folder nor a zip archive: put {kind} into one"
+            reason = f"the submission is neither a folder nor a zip archive: put {kind} into a folder or a zip archive"
             found.append(Submission(path.name, path, refused=reason))
     if not found:
         raise GraderError(f"there are no submissions in {folder}", "It should hold a folder or a zip for each student.")

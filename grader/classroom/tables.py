@@ -76,6 +76,7 @@ def write_csv(path: Path, rows: Iterable[Iterable[str | float]]) -> None:
 def no_formula(text: str) -> str:
     """Return a cell that no spreadsheet treats as a formula, without control characters."""
     text = printable(text)
-    # A spreadsheet treats full-width and small forms as the plain characters, and some ignore leading blanks.
+    # Compare the first character without variants: a spreadsheet treats full-width and small forms
+    # like the plain characters, and some ignore leading blanks.
     first = unicodedata.normalize("NFKC", text).lstrip()[:1]
     return f"'{text}" if first and first in _BEGINS_FORMULA else text

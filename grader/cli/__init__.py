@@ -25,14 +25,14 @@ def main() -> None:
     if sys.argv[1:2] not in (["run"], ["nvcc"]):  # these two start other programs, which inherit the variable
         # OpenBLAS would start threads that spin for 0.1 s on cores that the compilers need.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    gc.set_threshold(500_000)  # fewer garbage collections: they took a fifth of torch's import time
+    gc.set_threshold(500_000)  # collect garbage less often: it took a fifth of torch's import time
     try:
         if sys.argv[1:2] == ["check"]:
             from grader.frontend.toolchain import ahead
 
             ahead.start()
             ahead.load_torch()
-        # Imported here, not above: an interrupt during an import is then handled like a later one.
+        # Import inside the try block, so that Ctrl-C during the import is handled like Ctrl-C after it.
         from grader.cli.app import INTERRUPTED, run
 
         code = run()
@@ -43,7 +43,8 @@ def main() -> None:
         print("\ninterrupted", file=sys.stderr)
         os._exit(130)
     if code != INTERRUPTED:
-        if "torch" not in sys.modules and sys.argv[1:2] != ["check"]:  # a check's thread may still be importing torch
+        # Exit normally if torch is not loaded. In a check, a thread may still be importing torch.
+        if "torch" not in sys.modules and sys.argv[1:2] != ["check"]:
             sys.exit(code)
         atexit._run_exitfuncs()
     # A normal exit would traverse all objects of torch, which takes 0.1 to 0.4 s and has no effect. After an interrupt

@@ -35,12 +35,12 @@ def command(
     ] = None,
     record: Annotated[
         bool,
-        typer.Option("--record", help="Save the times of an H200 or H100 beside the lessons (times the solution)."),
+        typer.Option("--record", help="Time the solution on an H200 or H100, and save the times beside the lessons."),
     ] = False,
     record_in: Annotated[
         Path | None,
         typer.Option(
-            "--record-in", metavar="FILE", help="Save the times of any GPU in this file (times the solution)."
+            "--record-in", metavar="FILE", help="Time the solution on any GPU, and save the times in this file."
         ),
     ] = None,
     recorded: Annotated[bool, typer.Option("--recorded", help="Time nothing: show the recorded times.")] = False,
@@ -49,7 +49,8 @@ def command(
         bool,
         typer.Option(
             "--grid",
-            help="Attention over lengths 1024-8192, widths 512-2048, 8-32 heads, batches 1-32: CSV and picture.",
+            help="Time attention for lengths 1024-8192, widths 512-2048, 8-32 heads, batches 1-32. Write a CSV file "
+            "and a picture.",
         ),
     ] = False,
     csv_out: Annotated[
@@ -158,7 +159,7 @@ def _kept(entries: list[Entry], every: bool) -> list[BenchReport]:
 
 
 def _end(console: Console, reports: list[BenchReport], every: bool) -> None:
-    """Print the table of a transformer's operators, if ``every`` exercise was timed on a GPU."""
+    """Print the table of a transformer's operators, if all exercises were timed (``every``), and on a GPU."""
     from grader.report.operators import Row, operators_table
 
     if not every:

@@ -202,7 +202,7 @@ def record(course: Course, entry: Entry, verdict: Verdict) -> None:
 
 
 def first_task(entry: Entry) -> RenderableType:
-    """Return the task, for a learner who has not changed the skeleton."""
+    """Return the output for a learner who has not changed the skeleton: a note and the task."""
     return Group(
         Text(f"  {entry.skeleton.name} is still the skeleton. The task:", style="title"),
         render_task(entry.load()),

@@ -46,7 +46,7 @@ def command() -> int:
 
 
 def _untouched(course: Course, entry: Entry, folder: Path) -> Path:
-    """Return the exercise's original file: the file itself, or a copy if a learner has edited it."""
+    """Return the exercise's file, or a copy of the original in ``folder`` if a learner has edited the file."""
     original = pristine.find(course, entry)
     if original is None or (entry.skeleton.is_file() and entry.skeleton.read_bytes() == original.content):
         return entry.skeleton

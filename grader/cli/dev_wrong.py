@@ -37,7 +37,7 @@ class Tried:
 
 
 def find_mistakes(course: Course, entry: Entry, each: int) -> int:
-    """Try mutants of the solution, add those that fail to the list of mistakes, and print the others.
+    """Try mutants of the solution. Add those that fail to the exercise's wrong kernels, and print the others.
 
     Return the exit code: 0 if each mutant that compiles fails, 1 if one passes or tasks.py is not complete.
     """
@@ -100,7 +100,7 @@ def try_all(entry: Entry, mutants: list[Mutant], console: Console) -> list[Tried
         if not verdict.passed:
             stage = verdict.failed_stage
             raise GraderError(
-                f"the solution fails at {stage.name if stage else 'no stage'}, so a wrong kernel would prove nothing",
+                f"the solution fails at {stage.name if stage else 'no stage'}, so a failing mutant would prove nothing",
                 f"grader check {entry.name} --file {entry.solution}",
             )
         tried = []

@@ -96,7 +96,11 @@ def grader_itself() -> Examined:
 def kind_of_machine() -> Examined:
     """Examine whether the course was tested on machines of this kind."""
     said = untested()
-    found = "a kind on which the course was tested" if not said else "some parts of it were not tested"
+    found = (
+        "the course was tested on this kind of machine"
+        if not said
+        else "the course was not fully tested on this kind of machine"
+    )
     return Examined("platform", OPTIONAL if said else GOOD, found, "\n".join(said))
 
 
@@ -129,7 +133,7 @@ def torch_build() -> str:
 
 
 def cxx_compiler() -> Examined:
-    """Examine the C++ compiler for the simulator: it is found, and can compile a program."""
+    """Examine whether a C++ compiler for the simulator is found and can compile a program."""
     from grader.frontend.toolchain.compilers import find_cxx
 
     try:
@@ -158,7 +162,9 @@ def _builds_something(command: list[str]) -> str:
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
     return (
-        "" if result.returncode == 0 else next(iter(result.stderr.strip().splitlines()), "it failed without a message")
+        ""
+        if result.returncode == 0
+        else next(iter(result.stderr.strip().splitlines()), "the compiler failed without a message")
     )
 
 
@@ -259,7 +265,9 @@ def build_cache() -> Examined:
     free = shutil.disk_usage(anchor).free
     found = f"{folder}, {words.amount(used)}, {words.amount(free)} free"
     if not os.access(anchor, os.W_OK):
-        return Examined("build cache", OPTIONAL, found, "It is not writable; set GRADER_CACHE to a writable folder.")
+        return Examined(
+            "build cache", OPTIONAL, found, "The folder is not writable; set GRADER_CACHE to a writable folder."
+        )
     if free < 200 * 2**20:
         return Examined("build cache", OPTIONAL, found, "The disk is nearly full; set GRADER_CACHE to another disk.")
     return Examined("build cache", GOOD, found)

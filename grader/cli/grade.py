@@ -173,7 +173,7 @@ def _run(session: Any, console: Console) -> list[dict[str, Any]]:
 
 
 def _status(out: Path) -> int:
-    """Print the progress of the run that writes to a folder, or of the last one that did."""
+    """Print the progress of the run that writes to a folder now, or the result of the last run that did."""
     from grader.classroom.status import status
 
     found = status(out)

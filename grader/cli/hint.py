@@ -36,7 +36,7 @@ def show_next(course: Course, entry: Entry, again: str = "", console: Console | 
     ``again``: the command to print for the next hint; default: ``grader hint NAME``.
     """
     if not entry.hints:
-        raise GraderError(f"{entry.name} has no hints", "Read the lesson of its day.")
+        raise GraderError(f"{entry.name} has no hints", "Read the lesson of the exercise's day.")
     task = entry.load()
     progress = ProgressFile(course.root)
     shown = min(progress.read().of(entry.name).hints_shown, len(entry.hints))

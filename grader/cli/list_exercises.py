@@ -125,7 +125,7 @@ def _solved(puzzles: list[Puzzle], course: Course, progress: Progress) -> str:
 
 
 def _about(entry: Entry | None, wide: bool) -> str:
-    """Return an exercise's kind and minutes, if ``wide`` also its difficulty and points. None returns blanks."""
+    """Return an exercise's kind and minutes, if ``wide`` also its difficulty and points; blanks for no exercise."""
     kind, difficulty, points = (entry.kind, entry.difficulty, entry.points) if entry else ("", "", "")
     minutes = f"{entry.minutes} min" if entry and entry.minutes else ""
     return f"{kind:9} {difficulty:6} {minutes:>7} {points:>2}" if wide else f"{kind:9} {minutes:>7}"

@@ -49,7 +49,7 @@ OFTEN = 0.2
 
 
 class Stopped(KeyboardInterrupt):
-    """An interrupt by the stop button or Ctrl-C. As after any interrupt, Jupyter does not run queued cells."""
+    """An interrupt by the stop button or Ctrl-C. It is a KeyboardInterrupt, so Jupyter does not run queued cells."""
 
     def _render_traceback_(self) -> list[str]:
         """Return the message that replaces a traceback."""
@@ -218,7 +218,7 @@ class _Output:
     def __init__(self, shell: InteractiveShell, name: str, note: str) -> None:
         """Store the exercise's ``name`` and a ``note`` to show if grading fails."""
         self.name, self.note = name, note
-        # Only a notebook (a shell with a kernel) can replace output, so IPython in a terminal shows no progress.
+        # Only a notebook can replace output; its shell has a Jupyter kernel. IPython in a terminal shows no progress.
         self._handle = DisplayHandle() if hasattr(shell, "kernel") else None
         self._shown = ""
         self._said = 0.0
@@ -309,7 +309,7 @@ def _printed(write: Callable[[Console], None]) -> Panel:
 
 
 def _load_torch() -> None:
-    """Import torch in a thread, so that the stop button does not interrupt the import. It could not be repeated."""
+    """Import torch in a thread, which the stop button does not interrupt. A stopped import could not be repeated."""
     if "torch" not in sys.modules:
         threading.Thread(target=_import_torch, daemon=True).start()
 

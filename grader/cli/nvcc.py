@@ -46,7 +46,7 @@ def command(context: typer.Context) -> int:
         return 0
     call = read_command_line(context.meta.get(_ARGUMENTS, []))
     if call.version:
-        # Makefiles parse this text. The simulator follows the rules of CUDA 13.0.
+        # Makefiles parse this output. It names release 13.0, because the simulator follows the rules of CUDA 13.0.
         print("nvcc: the simulated GPU's compiler driver\nCuda compilation tools, release 13.0, V13.0.0")
         return 0
     if call.verbose:

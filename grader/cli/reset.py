@@ -27,7 +27,7 @@ def command(
         raise GraderError(
             f"there is no copy of the skeleton of {entry.name}: {shown_path(course.root, course)} is not a git clone, "
             "and the grader saved no copy",
-            "Your file was not changed. Download the file again from the course's source.",
+            "Your kernel file was not changed. Download the skeleton again from the course's source.",
         )
     file = entry.skeleton
     try:

@@ -1,4 +1,4 @@
-"""The kinds of machine on which the course was tested; ``grader doctor`` names any difference."""
+"""The kinds of machine on which the course was tested. ``grader doctor`` names what differs on this machine."""
 
 from __future__ import annotations
 

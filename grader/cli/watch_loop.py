@@ -112,7 +112,10 @@ class WatchLoop:
         self.current = start or next_exercise(course, self.progress.read())
         self.grading = False
         self.loaded = threading.Event()
-        """Set when torch is imported. Until then, a save stops no check: an interrupted import cannot be repeated."""
+        """An event that is set when torch has been imported.
+
+        Until then, saving a file does not stop a check, because an interrupted import of torch cannot be repeated.
+        """
         self.last: tuple[Entry, Verdict] | None = None
         """The exercise and verdict on the screen."""
 
@@ -250,7 +253,7 @@ class WatchLoop:
     def _show(self, entry: Entry, verdict: Verdict, verbose: bool = False) -> None:
         self.last = (entry, verdict)
         self._clear()
-        # While this command runs, only commands that show something else are useful.
+        # ``grader watch`` itself grades and shows hints, so leave out all next steps except ``grader solution``.
         steps = [
             step
             for step in next_steps(self.course, entry, verdict, None, True, True)

@@ -321,7 +321,7 @@ def test_reset_without_git(grader, course, judge) -> None:  # type: ignore[no-un
     file = Path("exercises/day01_start/first.cu")
     file.with_name("second.cu").write_text("// begun before the grader ever ran\n")
     done = grader("reset", "second")
-    assert done.code == 2 and "Your file was not changed" in done.err
+    assert done.code == 2 and "Your kernel file was not changed" in done.err
     assert file.with_name("second.cu").read_text() == "// begun before the grader ever ran\n"
     grader("check", "first")
     file.write_text("// my work\n")

@@ -91,7 +91,9 @@ def _assignment(head: list[str], wanted: str, path: Path) -> int:
         if wanted in (head[i].strip(), title, number.rstrip(")")):
             return i
     there = ", ".join(repr(head[i]) for i in of_assignments[:5]) or "none"
-    raise GraderError(f"{path} has no assignment {wanted!r}", f"Choose --assignment from its columns: {there}.")
+    raise GraderError(
+        f"{path} has no assignment {wanted!r}", f"Choose --assignment from the gradebook's columns: {there}."
+    )
 
 
 def _fits(possible: str, book: GradeBook, assignment: str) -> None:

@@ -36,7 +36,8 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
     unsafe: bool = False
 
 
-# Ubuntu 22.04 has Python 3.10 as python3, and 3.11 as a separate package; later ones have a sufficient python3.
+# The course needs Python 3.11. In Ubuntu 22.04 it is a separate package, because python3 is Python 3.10. Later versions
+# of Ubuntu have a sufficient python3.
 _SETUP = """#!/usr/bin/env bash
 # Installs the course. Gradescope runs it once, when it builds the image; choose the newest Ubuntu that it offers.
 set -euo pipefail
@@ -76,7 +77,7 @@ def export(
         SETTINGS: msgspec.json.format(msgspec.json.encode(settings), indent=1) + b"\n",
     }
     if instructor is not None:
-        policy = read_instructions(instructor, course).policy  # raises here for any error in the file
+        policy = read_instructions(instructor, course).policy  # raises an error now, and not only in Gradescope
         if policy.late is not None and policy.late.submitted:
             raise GraderError(
                 f"{instructor}: [late] submitted = {policy.late.submitted!r} is not supported in Gradescope",
@@ -86,8 +87,8 @@ def export(
         if policy.extra:
             raise GraderError(
                 f"{instructor}: [[extra]] is not supported in Gradescope",
-                "An autograder does not know the names of students. Add a submission-specific adjustment in "
-                "Gradescope.",
+                "Remove [[extra]], because an autograder does not know the names of students. Add a "
+                "submission-specific adjustment in Gradescope.",
             )
         files[INSTRUCTOR] = instructor.read_bytes()
     for path in _files(course):
@@ -103,7 +104,9 @@ def _files(course: Course) -> Iterable[Path]:
     wanted += [f"lessons/{day.folder}/lesson.ipynb" for day in course.days]  # course.toml requires them
     missing = [name for name in ("Makefile", "pyproject.toml", "constraints.txt") if not (root / name).is_file()]
     if missing:
-        raise GraderError(f"{root} has no {missing[0]}", "Run the command in a complete copy of the course.")
+        raise GraderError(
+            f"{root} has no {missing[0]}", "The course is incomplete: run the command in a complete copy."
+        )
     yield from (root / name for name in wanted if (root / name).is_file())
     for folder in ("grader", "exercises", "lessons/llmk"):
         for path in sorted((root / folder).rglob("*")):

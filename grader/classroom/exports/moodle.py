@@ -26,7 +26,7 @@ from grader.setup.errors import GraderError
 
 _SUBMISSION = re.compile(r"(?P<name>[^_]*)_(?P<number>\d+)_assignsubmission_\w+")
 _PARTICIPANT = re.compile(r"\D*(\d+)")
-"""The participant's number; the word before it is in the site's language."""
+"""The participant's number. Moodle writes a word before the number, such as "Participant", in the site's language."""
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 NAMES = ("Identifier", "Grade", "Last modified (grade)")
 HINT = (
