@@ -1,8 +1,8 @@
 """Nsight Compute's counters of a day's solutions, to explain the goals that they miss.
 
-    python -m tests.gpu.profile DAY                       profiles each size that misses a goal
-    python -m tests.gpu.profile DAY --size EXERCISE/SIZE  profiles another size
-    python -m tests.gpu.profile DAY --record              also writes profiles_gpu.json, which the lesson shows
+    python -m tests.gpu.profile DAY               profiles each size that misses a goal
+    python -m tests.gpu.profile DAY EXERCISE...   profiles only the sizes of these exercises
+    python -m tests.gpu.profile ... --record      also writes profiles_gpu.json, which the lesson shows
 
 ncu empties the caches before each kernel, and excludes the launch overhead. A launcher that starts several kernels has
 a column for each.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import sys
 from typing import Any
 
@@ -59,6 +60,11 @@ def missed(day: str) -> list[tuple[str, str, str]]:
     return [(*place, dtype) for place, dtype in rows.items()]
 
 
+def short(name: str) -> str:
+    """Return an exercise's name without its day."""
+    return name.rpartition("/")[2]
+
+
 def run(name: str, size: str, dtype: str) -> None:
     """Launch a solution twice. The profiler counts the kernels of the second launch."""
     import torch
@@ -99,27 +105,25 @@ def main() -> None:
     """Profile and print; with --record also write the record."""
     parser = argparse.ArgumentParser(description="Nsight Compute's counters of the sizes that miss a goal")
     parser.add_argument("day", help="the day's folder")
-    parser.add_argument(
-        "--size", action="append", default=[], metavar="EXERCISE/SIZE", help="profile this size instead"
-    )
+    parser.add_argument("names", nargs="*", metavar="EXERCISE", help="only these exercises; the others' rows are kept")
     parser.add_argument("--record", action="store_true", help=f"write {FILE} for the lesson")
     parser.add_argument("--run", nargs=3, metavar=("EXERCISE", "SIZE", "DTYPE"), help="only launch, for the profiler")
     arguments = parser.parse_args()
     if arguments.run:
         return run(*arguments.run)
-    rows = missed(arguments.day)
-    if arguments.size:
-        chosen = [text.partition("/") for text in arguments.size]
-        rows = [(name, size, Course().find(name).load().dtypes[0]) for name, _, size in chosen]
-    kernels: dict[str, Any] = {}
+    rows = [row for row in missed(arguments.day) if not arguments.names or short(row[0]) in arguments.names]
+    if unknown := {*arguments.names} - {short(row[0]) for row in rows}:
+        raise SystemExit(f"no size of {', '.join(sorted(unknown))} misses a goal in the recorded times")
+    file = course_root() / "lessons" / arguments.day / FILE
+    kernels: dict[str, Any] = json.loads(file.read_text())["kernels"] if arguments.names and file.exists() else {}
+    kernels = {label: figures for label, figures in kernels.items() if label.split(",")[0] not in arguments.names}
     for name, size, dtype in rows:
-        short = name.rpartition("/")[2]
         try:
             found = profile(name, size, dtype)
         except GraderError as error:
-            raise SystemExit(f"{short}, {size}, {dtype}: {error}") from None
+            raise SystemExit(f"{short(name)}, {size}, {dtype}: {error}") from None
         for kernel, figures in found.items():
-            label = f"{short}, {size}, {dtype}" + (f": {kernel}" if len(found) > 1 else "")
+            label = f"{short(name)}, {size}, {dtype}" + (f": {kernel}" if len(found) > 1 else "")
             kernels[label] = figures
             print(label, flush=True)
             for figure, value in figures.items():
@@ -134,7 +138,8 @@ def main() -> None:
             "command": f"python -m tests.gpu.profile {arguments.day} --record",
             "kernels": kernels,
         }
-        write_record(course_root() / "lessons" / arguments.day / FILE, result, course_root())
+        renewed = tuple({f"solutions/{name}.cu" for name, _, _ in rows})
+        write_record(file, result, course_root(), renewed if arguments.names else None)
     return None
 
 
