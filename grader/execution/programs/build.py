@@ -111,7 +111,7 @@ def _compile_host(unit: Unit, compiler: Compiler, options: Options, flags: tuple
     if unit.language == C:
         flags = ("-g1", "-gdwarf-4", "-O1", "-fPIC", *options.host_flags)
     includes = [f"-I{path}" for path in (*unit.include_dirs, *library.INCLUDE_DIRS)]
-    base = (*compiler.command, "-x", language, *flags, "-w", "-DSIM_OLD_NAMES", *unit.defines, *includes)
+    base = (*compiler.command, "-x", language, *flags, "-w", "-DSIM_HOST_FILE", *unit.defines, *includes)
     reads = (*unit.include_dirs, unit.file.parent, *library.INCLUDE_DIRS)
     key = digest(["host", *base, compiler.identity, library.headers_digest(), *_contents(unit)])
 

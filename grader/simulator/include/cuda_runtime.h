@@ -3,6 +3,11 @@
 
 #define __CUDA_RUNTIME_H__
 
+#ifndef __cplusplus
+#include "cuda_runtime_api.h"
+#include "vector_functions.h"
+#else
+
 #if !defined(__CUDACC__)
 #define __CUDACC__ 1
 #define __NVCC__ 1
@@ -37,3 +42,5 @@
 #include "sim/math.h"
 #include "device_atomic_functions.h"
 #include "device_functions.h"
+
+#endif

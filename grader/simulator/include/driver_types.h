@@ -8,6 +8,7 @@
 
 #include "sim/dim.h"
 #include "sim/error_codes.h"
+#include "sim/symbol.h"
 
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
@@ -16,8 +17,8 @@ typedef struct CUgraph_st* cudaGraph_t;
 typedef struct CUgraphExec_st* cudaGraphExec_t;
 typedef struct CUgraphNode_st* cudaGraphNode_t;
 
-#define cudaStreamLegacy (reinterpret_cast<cudaStream_t>(0x1))
-#define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(0x2))
+#define cudaStreamLegacy ((cudaStream_t)0x1)
+#define cudaStreamPerThread ((cudaStream_t)0x2)
 #define cudaStreamDefault 0x00
 #define cudaStreamNonBlocking 0x01
 #define cudaEventDefault 0x00
@@ -100,11 +101,11 @@ enum cudaLimit {
     cudaLimitPersistingL2CacheSize = 6
 };
 
-enum cudaDriverEntryPointQueryResult {
+typedef enum cudaDriverEntryPointQueryResult {
     cudaDriverEntryPointSuccess = 0,
     cudaDriverEntryPointSymbolNotFound = 1,
     cudaDriverEntryPointVersionNotSufficent = 2
-};
+} cudaDriverEntryPointQueryResult;
 
 enum cudaDeviceAttr {
     cudaDevAttrMaxThreadsPerBlock = 1,
@@ -176,7 +177,7 @@ enum cudaComputeMode {
 };
 
 // Launch attributes. The last three have no effect here.
-enum cudaLaunchAttributeID {
+typedef enum cudaLaunchAttributeID {
     cudaLaunchAttributeIgnore = 0,
     cudaLaunchAttributeCooperative = 2,
     cudaLaunchAttributeClusterDimension = 4,
@@ -184,16 +185,16 @@ enum cudaLaunchAttributeID {
     cudaLaunchAttributeClusterSchedulingPolicyPreference = 5,
     cudaLaunchAttributePriority = 8,
     cudaLaunchAttributePreferredSharedMemoryCarveout = 14
-};
+} cudaLaunchAttributeID;
 typedef cudaLaunchAttributeID cudaLaunchAttributeId;
 
-enum cudaClusterSchedulingPolicy {
+typedef enum cudaClusterSchedulingPolicy {
     cudaClusterSchedulingPolicyDefault = 0,
     cudaClusterSchedulingPolicySpread = 1,
     cudaClusterSchedulingPolicyLoadBalancing = 2
-};
+} cudaClusterSchedulingPolicy;
 
-union cudaLaunchAttributeValue {
+typedef union cudaLaunchAttributeValue {
     char pad[64];
     int cooperative;
     struct {
@@ -203,22 +204,22 @@ union cudaLaunchAttributeValue {
     cudaClusterSchedulingPolicy clusterSchedulingPolicyPreference;
     int priority;
     unsigned int sharedMemCarveout;
-};
+} cudaLaunchAttributeValue;
 
-struct cudaLaunchAttribute {
+typedef struct cudaLaunchAttribute {
     cudaLaunchAttributeID id;
     char pad[8 - sizeof(cudaLaunchAttributeID)];
     cudaLaunchAttributeValue val;
-};
+} cudaLaunchAttribute;
 
-struct cudaLaunchConfig_t {
+typedef struct cudaLaunchConfig_t {
     dim3 sim_gridDim;  // the front end renames it, to distinguish it from the built-in variable
     dim3 sim_blockDim;
     size_t dynamicSmemBytes;
     cudaStream_t stream;
     cudaLaunchAttribute* attrs;
     unsigned int numAttrs;
-};
+} cudaLaunchConfig_t;
 
 struct cudaFuncAttributes {
     size_t sharedSizeBytes;  // static; known after a kernel's first launch
@@ -336,7 +337,7 @@ struct cudaDeviceProp {
 enum cudaMemLocationType { cudaMemLocationTypeInvalid = 0, cudaMemLocationTypeDevice = 1, cudaMemLocationTypeHost = 2 };
 
 struct cudaMemLocation {
-    cudaMemLocationType type;
+    enum cudaMemLocationType type;
     int id;
 };
 

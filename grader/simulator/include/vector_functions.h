@@ -3,12 +3,18 @@
 
 #include "vector_types.h"
 
+#ifdef __cplusplus
 #define SIM_MAKE __attribute__((always_inline)) static constexpr inline
-#define SIM_MAKE_FUNCTIONS(prefix, T)                                                  \
-    SIM_MAKE prefix##1 make_##prefix##1(T x) { return prefix##1 {x}; }                 \
-    SIM_MAKE prefix##2 make_##prefix##2(T x, T y) { return prefix##2 {x, y}; }         \
-    SIM_MAKE prefix##3 make_##prefix##3(T x, T y, T z) { return prefix##3 {x, y, z}; } \
-    SIM_MAKE prefix##4 make_##prefix##4(T x, T y, T z, T w) { return prefix##4 {x, y, z, w}; }
+#define SIM_MADE(type) type
+#else
+#define SIM_MAKE static inline
+#define SIM_MADE(type) (type)
+#endif
+#define SIM_MAKE_FUNCTIONS(prefix, T)                                                           \
+    SIM_MAKE prefix##1 make_##prefix##1(T x) { return SIM_MADE(prefix##1){x}; }                 \
+    SIM_MAKE prefix##2 make_##prefix##2(T x, T y) { return SIM_MADE(prefix##2){x, y}; }         \
+    SIM_MAKE prefix##3 make_##prefix##3(T x, T y, T z) { return SIM_MADE(prefix##3){x, y, z}; } \
+    SIM_MAKE prefix##4 make_##prefix##4(T x, T y, T z, T w) { return SIM_MADE(prefix##4){x, y, z, w}; }
 
 SIM_MAKE_FUNCTIONS(char, signed char)
 SIM_MAKE_FUNCTIONS(uchar, unsigned char)
@@ -25,3 +31,4 @@ SIM_MAKE_FUNCTIONS(double, double)
 
 #undef SIM_MAKE_FUNCTIONS
 #undef SIM_MAKE
+#undef SIM_MADE

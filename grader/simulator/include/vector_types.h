@@ -9,6 +9,48 @@
 
 #include "sim/dim.h"
 
+#ifndef __cplusplus
+
+#define SIM_C_VECTORS(prefix, T, BYTES4)               \
+    typedef struct prefix##1 { T x; }                  \
+    prefix##1;                                         \
+    typedef struct prefix##2 { T x, y; }               \
+    __attribute__((aligned(2 * sizeof(T)))) prefix##2; \
+    typedef struct prefix##4 { T x, y, z, w; }         \
+    __attribute__((aligned(BYTES4))) prefix##4;
+#define SIM_C_VECTORS3(prefix, T)           \
+    typedef struct prefix##3 { T x, y, z; } \
+    prefix##3;
+
+SIM_C_VECTORS(char, signed char, 4)
+SIM_C_VECTORS(uchar, unsigned char, 4)
+SIM_C_VECTORS(short, short, 8)
+SIM_C_VECTORS(ushort, unsigned short, 8)
+SIM_C_VECTORS(int, int, 16)
+SIM_C_VECTORS(uint, unsigned int, 16)
+SIM_C_VECTORS(long, long, 16)
+SIM_C_VECTORS(ulong, unsigned long, 16)
+SIM_C_VECTORS(longlong, long long, 16)
+SIM_C_VECTORS(ulonglong, unsigned long long, 16)
+SIM_C_VECTORS(float, float, 16)
+SIM_C_VECTORS(double, double, 16)
+SIM_C_VECTORS3(char, signed char)
+SIM_C_VECTORS3(uchar, unsigned char)
+SIM_C_VECTORS3(short, short)
+SIM_C_VECTORS3(ushort, unsigned short)
+SIM_C_VECTORS3(int, int)
+SIM_C_VECTORS3(long, long)
+SIM_C_VECTORS3(ulong, unsigned long)
+SIM_C_VECTORS3(longlong, long long)
+SIM_C_VECTORS3(ulonglong, unsigned long long)
+SIM_C_VECTORS3(float, float)
+SIM_C_VECTORS3(double, double)
+
+#undef SIM_C_VECTORS
+#undef SIM_C_VECTORS3
+
+#else
+
 #define SIM_VECTOR_INLINE __attribute__((always_inline)) inline
 // A view of N values of type T as one register. may_alias: kernels load, for example, eight halves as one uint4.
 #define SIM_WHOLE(T, N) T __attribute__((vector_size(N * sizeof(T)), may_alias))
@@ -159,3 +201,5 @@ SIM_VECTOR4_WIDE(longlong4_32a, long long, 32)
 #undef SIM_WHOLE
 
 #undef SIM_VECTOR_INLINE
+
+#endif

@@ -91,7 +91,59 @@ void forget_attributes() {
     count = 0;
 }
 
-cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+namespace {
+
+int blocks_that_fit(const void* kernel, int threads, size_t dynamic_shared_bytes) {
+    if (dynamic_shared_bytes > shared_limit_of(kernel)) return 0;
+    return static_cast<int>(
+        limits::blocks_per_sm(static_cast<unsigned>(threads), dynamic_shared_bytes + static_shared_of(kernel)));
+}
+
+}  // namespace
+
+namespace {
+
+LaunchConfig config_of(const void* kernel, const cudaLaunchConfig_t& wanted) {
+    LaunchConfig config(wanted.sim_gridDim, wanted.sim_blockDim, wanted.dynamicSmemBytes, wanted.stream);
+    config.of(kernel).attributes(wanted.attrs, wanted.numAttrs);
+    if (!config.cluster.x) config.cluster = cluster_dimensions_of(kernel);
+    if (!config.cluster.x) config.cluster = dim3(1, 1, 1);
+    return config;
+}
+
+}  // namespace
+
+cudaError_t best_block_size(int* grid, int* block, const void* kernel, size_t dynamic_shared_bytes, int limit) {
+    int largest = limit > 0 && limit < static_cast<int>(limits::block_threads) ? limit : limits::block_threads;
+    int best_threads = 0;
+    *sandbox::result(block) = *sandbox::result(grid) = 0;
+    for (int threads = largest; threads > 0; threads -= threads % 32 ? threads % 32 : 32) {
+        int blocks = blocks_that_fit(kernel, threads, dynamic_shared_bytes);
+        if (blocks * threads <= best_threads) continue;
+        best_threads = blocks * threads;
+        *block = threads;
+        *grid = blocks * static_cast<int>(limits::sms);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t launch_registered(const char* name, const LaunchConfig& config, void** arguments) {
+    const void* kernel = config.kernel;
+    RegisteredKernel registered;
+    if (!find_kernel(kernel, &registered)) {
+        return refuse(name, cudaErrorInvalidDeviceFunction, "unknown kernel address: pass the kernel without a cast");
+    }
+    registered.launcher(config, registered.name, arguments);
+    return static_cast<cudaError_t>(peek_last_error());
+}
+
+}  // namespace sim
+
+using namespace sim;
+
+extern "C" {
+
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
     const char* call = "cudaFuncSetAttribute";
     if (!kernel) return refuse(call, cudaErrorInvalidDeviceFunction, "the address of the kernel is null");
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) {
@@ -119,7 +171,9 @@ cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribu
     return cudaSuccess;
 }
 
-cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kernel) {
+cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
     cudaFuncAttributes a;
     memset(&a, 0, sizeof a);
     a.sharedSizeBytes = static_shared_of(kernel);
@@ -130,36 +184,22 @@ cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kern
     return cudaSuccess;
 }
 
-namespace {
-
-int blocks_that_fit(const void* kernel, int threads, size_t dynamic_shared_bytes) {
-    if (dynamic_shared_bytes > shared_limit_of(kernel)) return 0;
-    return static_cast<int>(
-        limits::blocks_per_sm(static_cast<unsigned>(threads), dynamic_shared_bytes + static_shared_of(kernel)));
-}
-
-}  // namespace
-
-cudaError_t occupancy(int* blocks, const void* kernel, int threads, size_t dynamic_shared_bytes) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads,
+                                                          size_t dynamic_shared_bytes) {
     *sandbox::result(blocks) = 0;
-    if (threads <= 0) return refuse("cudaOccupancy", cudaErrorInvalidValue, "the block has no threads");
+    if (threads <= 0)
+        return refuse("cudaOccupancyMaxActiveBlocksPerMultiprocessor", cudaErrorInvalidValue,
+                      "the block has no threads");
     *blocks = blocks_that_fit(kernel, threads, dynamic_shared_bytes);
     return cudaSuccess;
 }
 
-namespace {
-
-LaunchConfig config_of(const void* kernel, const cudaLaunchConfig_t& wanted) {
-    LaunchConfig config(wanted.sim_gridDim, wanted.sim_blockDim, wanted.dynamicSmemBytes, wanted.stream);
-    config.of(kernel).attributes(wanted.attrs, wanted.numAttrs);
-    if (!config.cluster.x) config.cluster = cluster_dimensions_of(kernel);
-    if (!config.cluster.x) config.cluster = dim3(1, 1, 1);
-    return config;
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* kernel, int threads,
+                                                                   size_t dynamic_shared_bytes, unsigned int) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, dynamic_shared_bytes);
 }
 
-}  // namespace
-
-cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchConfig_t* wanted) {
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* kernel, const cudaLaunchConfig_t* wanted) {
     LaunchConfig config = config_of(kernel, *wanted);
     const char* why = nullptr;
     *sandbox::result(clusters) = 0;
@@ -172,41 +212,29 @@ cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchC
     return cudaSuccess;
 }
 
-cudaError_t largest_cluster(int* blocks, const void* kernel, const cudaLaunchConfig_t*) {
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, const void* kernel, const cudaLaunchConfig_t*) {
     *sandbox::result(blocks) =
         static_cast<int>(non_portable_cluster_allowed(kernel) ? max_cluster_blocks : limits::portable_cluster);
     return cudaSuccess;
 }
 
-cudaError_t best_block_size(int* grid, int* block, const void* kernel, size_t dynamic_shared_bytes, int limit) {
-    int largest = limit > 0 && limit < static_cast<int>(limits::block_threads) ? limit : limits::block_threads;
-    int best_threads = 0;
-    *sandbox::result(block) = *sandbox::result(grid) = 0;
-    for (int threads = largest; threads > 0; threads -= threads % 32 ? threads % 32 : 32) {
-        int blocks = blocks_that_fit(kernel, threads, dynamic_shared_bytes);
-        if (blocks * threads <= best_threads) continue;
-        best_threads = blocks * threads;
-        *block = threads;
-        *grid = blocks * static_cast<int>(limits::sms);
-    }
-    return cudaSuccess;
-}
-
-cudaError_t launch_registered(const char* name, const void* kernel, dim3 grid, dim3 block, void** arguments,
-                              size_t dynamic_shared_bytes, cudaStream_t stream, bool cooperative) {
+cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t dynamic_shared_bytes,
+                             cudaStream_t stream) {
     LaunchConfig config(grid, block, dynamic_shared_bytes, stream);
-    config.of(kernel).cooperative = cooperative;
-    return launch_registered(name, config, arguments);
+    return launch_registered("cudaLaunchKernel", config.of(kernel), arguments);
 }
 
-cudaError_t launch_registered(const char* name, const LaunchConfig& config, void** arguments) {
-    const void* kernel = config.kernel;
-    RegisteredKernel registered;
-    if (!find_kernel(kernel, &registered)) {
-        return refuse(name, cudaErrorInvalidDeviceFunction, "unknown kernel address: pass the kernel without a cast");
-    }
-    registered.launcher(config, registered.name, arguments);
-    return static_cast<cudaError_t>(peek_last_error());
+cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                        size_t dynamic_shared_bytes, cudaStream_t stream) {
+    LaunchConfig config(grid, block, dynamic_shared_bytes, stream);
+    config.of(kernel).cooperative = true;
+    return launch_registered("cudaLaunchCooperativeKernel", config, arguments);
 }
 
-}  // namespace sim
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* wanted, const void* kernel, void** arguments) {
+    LaunchConfig config(wanted->sim_gridDim, wanted->sim_blockDim, wanted->dynamicSmemBytes, wanted->stream);
+    return launch_registered("cudaLaunchKernelExC", config.of(kernel).attributes(wanted->attrs, wanted->numAttrs),
+                             arguments);
+}
+
+}  // extern "C"

@@ -216,18 +216,6 @@ cudaError_t perform_fill(const Operation& operation) {
     return cudaSuccess;
 }
 
-cudaError_t allocate_device(void** pointer, size_t bytes) {
-    if (pointer) sandbox::result(pointer);
-    return allocate("cudaMalloc", MemoryKind::device, pointer, bytes, __builtin_return_address(0));
-}
-
-cudaError_t allocate_async(void** pointer, size_t bytes, cudaStream_t stream) {
-    Operation operation = {OperationKind::allocation, "cudaMallocAsync", __builtin_return_address(0)};
-    operation.pointer = pointer;
-    operation.rows.width = bytes;
-    return streams::submit(operation, stream);
-}
-
 cudaError_t perform_allocation(const Operation& operation) {
     if (operation.pointer) sandbox::result(operation.pointer);
     return allocate(operation.call, MemoryKind::async, operation.pointer, operation.rows.width, operation.caller);
@@ -244,73 +232,108 @@ cudaError_t perform_release(const Operation& operation) {
     return cudaSuccess;
 }
 
-cudaError_t allocate_managed(void** pointer, size_t bytes) {
+}  // namespace sim
+
+using namespace sim;
+
+namespace {
+
+constexpr char not_a_variable[] = "the symbol is not a __device__ or __constant__ variable";
+
+// Finds `bytes` bytes at an offset in a device variable.
+cudaError_t find_part(const char* call, const void* symbol, size_t bytes, size_t offset, char** part) {
+    GlobalVariable variable;
+    if (!find_symbol(symbol, &variable)) return refuse(call, cudaErrorInvalidSymbol, not_a_variable);
+    if (offset > variable.bytes || bytes > variable.bytes - offset)
+        return refuse(call, cudaErrorInvalidValue, "the byte count exceeds the variable");
+    *part = variable.base + offset;
+    return cudaSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+    if (pointer) sandbox::result(pointer);
+    return allocate("cudaMalloc", MemoryKind::device, pointer, bytes, __builtin_return_address(0));
+}
+
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
+    Operation operation = {OperationKind::allocation, "cudaMallocAsync", __builtin_return_address(0)};
+    operation.pointer = pointer;
+    operation.rows.width = bytes;
+    return streams::submit(operation, stream);
+}
+
+cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t, cudaStream_t stream) {
+    Operation operation = {OperationKind::allocation, "cudaMallocFromPoolAsync", __builtin_return_address(0)};
+    operation.pointer = pointer;
+    operation.rows.width = bytes;
+    return streams::submit(operation, stream);
+}
+
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned int) {
     if (pointer) sandbox::result(pointer);
     return allocate("cudaMallocManaged", MemoryKind::managed, pointer, bytes, __builtin_return_address(0));
 }
 
-// Allocates pinned memory. It lies in the arena, because kernels may access it at the same address as the host.
-cudaError_t allocate_host(void** pointer, size_t bytes) {
+// Pinned memory lies in the arena, because kernels may access it at the same address as the host.
+cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
     if (pointer) sandbox::result(pointer);
     return allocate("cudaMallocHost", MemoryKind::pinned_host, pointer, bytes, __builtin_return_address(0));
 }
 
-cudaError_t allocate_pitched(void** pointer, size_t* pitch, size_t width, size_t height) {
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned int) {
+    if (pointer) sandbox::result(pointer);
+    return allocate("cudaHostAlloc", MemoryKind::pinned_host, pointer, bytes, __builtin_return_address(0));
+}
+
+cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
     if (pointer) sandbox::result(pointer);
     *sandbox::result(pitch) = (width + pitch_multiple - 1) / pitch_multiple * pitch_multiple;
     return allocate("cudaMallocPitch", MemoryKind::device, pointer, *pitch * height, __builtin_return_address(0));
 }
 
-cudaError_t symbol_address(void** address, const void* symbol) {
+cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {
     GlobalVariable variable;
     bool known = find_symbol(symbol, &variable);
     *sandbox::result(address) = known ? variable.base : nullptr;
-    if (known) return cudaSuccess;
-    return refuse("cudaGetSymbolAddress", cudaErrorInvalidSymbol,
-                  "the symbol is not a __device__ or __constant__ variable");
+    return known ? cudaSuccess : refuse("cudaGetSymbolAddress", cudaErrorInvalidSymbol, not_a_variable);
 }
 
-cudaError_t symbol_size(size_t* bytes, const void* symbol) {
+cudaError_t cudaGetSymbolSize(size_t* bytes, const void* symbol) {
     GlobalVariable variable;
-    if (!find_symbol(symbol, &variable)) {
-        return refuse("cudaGetSymbolSize", cudaErrorInvalidSymbol,
-                      "the symbol is not a __device__ or __constant__ variable");
-    }
+    if (!find_symbol(symbol, &variable)) return refuse("cudaGetSymbolSize", cudaErrorInvalidSymbol, not_a_variable);
     *sandbox::result(bytes) = variable.bytes;
     return cudaSuccess;
 }
 
-cudaError_t copy_to_symbol(const char* call, const void* symbol, const void* from, size_t bytes, size_t offset,
-                           cudaMemcpyKind kind, cudaStream_t stream, bool async) {
-    GlobalVariable variable;
-    if (!find_symbol(symbol, &variable)) {
-        return refuse(call, cudaErrorInvalidSymbol, "the symbol is not a __device__ or __constant__ variable");
-    }
-    if (offset > variable.bytes || bytes > variable.bytes - offset) {
-        return refuse(call, cudaErrorInvalidValue, "the byte count exceeds the variable");
-    }
-    Rows rows = one_row(variable.base + offset, from, bytes);
-    return copy(call, rows, kind, stream, async, __builtin_return_address(0));
+cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+    char* to = nullptr;
+    if (cudaError_t error = find_part("cudaMemcpyToSymbol", symbol, bytes, offset, &to)) return error;
+    return copy("cudaMemcpyToSymbol", one_row(to, from, bytes), kind, nullptr, false, __builtin_return_address(0));
 }
 
-cudaError_t copy_from_symbol(const char* call, void* to, const void* symbol, size_t bytes, size_t offset,
-                             cudaMemcpyKind kind, cudaStream_t stream, bool async) {
-    GlobalVariable variable;
-    if (!find_symbol(symbol, &variable)) {
-        return refuse(call, cudaErrorInvalidSymbol, "the symbol is not a __device__ or __constant__ variable");
-    }
-    if (offset > variable.bytes || bytes > variable.bytes - offset) {
-        return refuse(call, cudaErrorInvalidValue, "the byte count exceeds the variable");
-    }
-    Rows rows = one_row(to, variable.base + offset, bytes);
-    return copy(call, rows, kind, stream, async, __builtin_return_address(0));
+cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes, size_t offset,
+                                    cudaMemcpyKind kind, cudaStream_t stream) {
+    char* to = nullptr;
+    if (cudaError_t error = find_part("cudaMemcpyToSymbolAsync", symbol, bytes, offset, &to)) return error;
+    return copy("cudaMemcpyToSymbolAsync", one_row(to, from, bytes), kind, stream, true, __builtin_return_address(0));
 }
 
-}  // namespace sim
+cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+    char* from = nullptr;
+    if (cudaError_t error = find_part("cudaMemcpyFromSymbol", symbol, bytes, offset, &from)) return error;
+    return copy("cudaMemcpyFromSymbol", one_row(to, from, bytes), kind, nullptr, false, __builtin_return_address(0));
+}
 
-using namespace sim;
-
-extern "C" {
+cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                                      cudaStream_t stream) {
+    char* from = nullptr;
+    if (cudaError_t error = find_part("cudaMemcpyFromSymbolAsync", symbol, bytes, offset, &from)) return error;
+    return copy("cudaMemcpyFromSymbolAsync", one_row(to, from, bytes), kind, stream, true, __builtin_return_address(0));
+}
 
 cudaError_t cudaFree(void* pointer) { return release("cudaFree", pointer, __builtin_return_address(0)); }
 

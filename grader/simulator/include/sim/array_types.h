@@ -5,10 +5,10 @@
 #include "sim/symbol.h"
 
 struct cudaArray;
-typedef cudaArray* cudaArray_t;
-typedef const cudaArray* cudaArray_const_t;
+typedef struct cudaArray* cudaArray_t;
+typedef const struct cudaArray* cudaArray_const_t;
 struct cudaMipmappedArray;
-typedef cudaMipmappedArray* cudaMipmappedArray_t;
+typedef struct cudaMipmappedArray* cudaMipmappedArray_t;
 typedef unsigned long long cudaTextureObject_t;
 typedef unsigned long long cudaSurfaceObject_t;
 
@@ -42,7 +42,7 @@ enum cudaSurfaceBoundaryMode { cudaBoundaryModeZero = 0, cudaBoundaryModeClamp =
 
 struct cudaChannelFormatDesc {
     int x, y, z, w;  // bits of each channel
-    cudaChannelFormatKind f;
+    enum cudaChannelFormatKind f;
 };
 struct cudaExtent {
     size_t width, height, depth;
@@ -56,16 +56,16 @@ struct cudaPitchedPtr {
 };
 struct cudaMemcpy3DParms {
     cudaArray_t srcArray;
-    cudaPos srcPos;
-    cudaPitchedPtr srcPtr;
+    struct cudaPos srcPos;
+    struct cudaPitchedPtr srcPtr;
     cudaArray_t dstArray;
-    cudaPos dstPos;
-    cudaPitchedPtr dstPtr;
-    cudaExtent extent;
-    cudaMemcpyKind kind;
+    struct cudaPos dstPos;
+    struct cudaPitchedPtr dstPtr;
+    struct cudaExtent extent;
+    enum cudaMemcpyKind kind;
 };
 struct cudaResourceDesc {
-    cudaResourceType resType;
+    enum cudaResourceType resType;
     union {
         struct {
             cudaArray_t array;
@@ -75,12 +75,12 @@ struct cudaResourceDesc {
         } mipmap;
         struct {
             void* devPtr;
-            cudaChannelFormatDesc desc;
+            struct cudaChannelFormatDesc desc;
             size_t sizeInBytes;
         } linear;
         struct {
             void* devPtr;
-            cudaChannelFormatDesc desc;
+            struct cudaChannelFormatDesc desc;
             size_t width, height, pitchInBytes;
         } pitch2D;
         struct {
@@ -91,62 +91,77 @@ struct cudaResourceDesc {
 };
 struct cudaResourceViewDesc;
 struct cudaTextureDesc {
-    cudaTextureAddressMode addressMode[3];
-    cudaTextureFilterMode filterMode;
-    cudaTextureReadMode readMode;
+    enum cudaTextureAddressMode addressMode[3];
+    enum cudaTextureFilterMode filterMode;
+    enum cudaTextureReadMode readMode;
     int sRGB;
     float borderColor[4];
     int normalizedCoords;
     unsigned int maxAnisotropy;
-    cudaTextureFilterMode mipmapFilterMode;
+    enum cudaTextureFilterMode mipmapFilterMode;
     float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
     int disableTrilinearOptimization;
     int seamlessCubemap;
 };
 
 #pragma GCC visibility push(default)
-extern "C" {
-cudaError_t cudaMallocArray(cudaArray_t* array, const cudaChannelFormatDesc* channels, size_t width, size_t height = 0,
-                            unsigned int flags = 0) SIM_SYMBOL(cudaMallocArray);
-cudaError_t cudaMalloc3DArray(cudaArray_t* array, const cudaChannelFormatDesc* channels, cudaExtent extent,
-                              unsigned int flags = 0) SIM_SYMBOL(cudaMalloc3DArray);
+SIM_BEGIN_C
+cudaError_t cudaMallocArray(cudaArray_t* array, const struct cudaChannelFormatDesc* channels, size_t width,
+                            size_t height SIM_DEFAULT(0), unsigned int flags SIM_DEFAULT(0))
+    SIM_SYMBOL(cudaMallocArray);
+cudaError_t cudaMalloc3DArray(cudaArray_t* array, const struct cudaChannelFormatDesc* channels,
+                              struct cudaExtent extent, unsigned int flags SIM_DEFAULT(0))
+    SIM_SYMBOL(cudaMalloc3DArray);
 cudaError_t cudaFreeArray(cudaArray_t array) SIM_SYMBOL(cudaFreeArray);
-cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* channels, cudaExtent* extent, unsigned int* flags,
+cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc* channels, struct cudaExtent* extent, unsigned int* flags,
                              cudaArray_t array) SIM_SYMBOL(cudaArrayGetInfo);
-cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* channels, cudaArray_const_t array) SIM_SYMBOL(cudaGetChannelDesc);
-cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t bytes, cudaMemcpyKind kind)
-    SIM_SYMBOL(cudaMemcpyToArray);
-cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, size_t x, size_t y, size_t bytes, cudaMemcpyKind kind)
-    SIM_SYMBOL(cudaMemcpyFromArray);
+cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc* channels, cudaArray_const_t array)
+    SIM_SYMBOL(cudaGetChannelDesc);
+cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t bytes,
+                              enum cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpyToArray);
+cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
+                                enum cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpyFromArray);
 cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t pitch, size_t width,
-                                size_t height, cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpy2DToArray);
+                                size_t height, enum cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpy2DToArray);
 cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void* from, size_t pitch, size_t width,
-                                     size_t height, cudaMemcpyKind kind, cudaStream_t stream = nullptr)
+                                     size_t height, enum cudaMemcpyKind kind, cudaStream_t stream SIM_DEFAULT(nullptr))
     SIM_SYMBOL(cudaMemcpy2DToArrayAsync);
 cudaError_t cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width,
-                                  size_t height, cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpy2DFromArray);
+                                  size_t height, enum cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpy2DFromArray);
 cudaError_t cudaMemcpy2DFromArrayAsync(void* to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width,
-                                       size_t height, cudaMemcpyKind kind, cudaStream_t stream = nullptr)
-    SIM_SYMBOL(cudaMemcpy2DFromArrayAsync);
-cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* copy) SIM_SYMBOL(cudaMemcpy3D);
-cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* copy, cudaStream_t stream = nullptr)
+                                       size_t height, enum cudaMemcpyKind kind,
+                                       cudaStream_t stream SIM_DEFAULT(nullptr)) SIM_SYMBOL(cudaMemcpy2DFromArrayAsync);
+cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms* copy) SIM_SYMBOL(cudaMemcpy3D);
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms* copy, cudaStream_t stream SIM_DEFAULT(nullptr))
     SIM_SYMBOL(cudaMemcpy3DAsync);
-cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) SIM_SYMBOL(cudaMalloc3D);
-cudaError_t cudaMemset3D(cudaPitchedPtr pointer, int value, cudaExtent extent) SIM_SYMBOL(cudaMemset3D);
-cudaError_t cudaMemset3DAsync(cudaPitchedPtr pointer, int value, cudaExtent extent, cudaStream_t stream = nullptr)
-    SIM_SYMBOL(cudaMemset3DAsync);
-cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResourceDesc* resource,
-                                    const cudaTextureDesc* texture, const cudaResourceViewDesc* view)
+cudaError_t cudaMalloc3D(struct cudaPitchedPtr* pointer, struct cudaExtent extent) SIM_SYMBOL(cudaMalloc3D);
+cudaError_t cudaMemset3D(struct cudaPitchedPtr pointer, int value, struct cudaExtent extent) SIM_SYMBOL(cudaMemset3D);
+cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pointer, int value, struct cudaExtent extent,
+                              cudaStream_t stream SIM_DEFAULT(nullptr)) SIM_SYMBOL(cudaMemset3DAsync);
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const struct cudaResourceDesc* resource,
+                                    const struct cudaTextureDesc* texture, const struct cudaResourceViewDesc* view)
     SIM_SYMBOL(cudaCreateTextureObject);
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) SIM_SYMBOL(cudaDestroyTextureObject);
-cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const cudaResourceDesc* resource)
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const struct cudaResourceDesc* resource)
     SIM_SYMBOL(cudaCreateSurfaceObject);
 cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object) SIM_SYMBOL(cudaDestroySurfaceObject);
-}
+SIM_END_C
 #pragma GCC visibility pop
 
-inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) { return {width, height, depth}; }
-inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
-inline cudaPitchedPtr make_cudaPitchedPtr(void* pointer, size_t pitch, size_t xsize, size_t ysize) {
-    return {pointer, pitch, xsize, ysize};
+SIM_API_INLINE struct cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
+    struct cudaExtent made = {width, height, depth};
+    return made;
+}
+SIM_API_INLINE struct cudaPos make_cudaPos(size_t x, size_t y, size_t z) {
+    struct cudaPos made = {x, y, z};
+    return made;
+}
+SIM_API_INLINE struct cudaPitchedPtr make_cudaPitchedPtr(void* pointer, size_t pitch, size_t xsize, size_t ysize) {
+    struct cudaPitchedPtr made = {pointer, pitch, xsize, ysize};
+    return made;
+}
+SIM_API_INLINE struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+                                                                  enum cudaChannelFormatKind kind) {
+    struct cudaChannelFormatDesc made = {x, y, z, w, kind};
+    return made;
 }

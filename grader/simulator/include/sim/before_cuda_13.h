@@ -12,18 +12,28 @@ enum cudaSharedMemConfig {
     cudaSharedMemBankSizeEightByte = 2
 };
 
-inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
-inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
-inline cudaError_t cudaThreadSetLimit(cudaLimit limit, size_t value) { return cudaDeviceSetLimit(limit, value); }
-inline cudaError_t cudaThreadGetLimit(size_t* value, cudaLimit limit) { return cudaDeviceGetLimit(value, limit); }
-inline cudaError_t cudaThreadSetCacheConfig(cudaFuncCache config) { return cudaDeviceSetCacheConfig(config); }
-inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
-inline cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+SIM_API_INLINE cudaError_t cudaThreadSynchronize(void) { return cudaDeviceSynchronize(); }
+SIM_API_INLINE cudaError_t cudaThreadExit(void) { return cudaDeviceReset(); }
+SIM_API_INLINE cudaError_t cudaThreadSetLimit(enum cudaLimit limit, size_t value) {
+    return cudaDeviceSetLimit(limit, value);
+}
+SIM_API_INLINE cudaError_t cudaThreadGetLimit(size_t* value, enum cudaLimit limit) {
+    return cudaDeviceGetLimit(value, limit);
+}
+SIM_API_INLINE cudaError_t cudaThreadSetCacheConfig(enum cudaFuncCache config) {
+    return cudaDeviceSetCacheConfig(config);
+}
+SIM_API_INLINE cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config) {
+    (void)config;
+    return cudaSuccess;
+}
+SIM_API_INLINE cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig* config) {
     *config = cudaSharedMemBankSizeFourByte;
     return cudaSuccess;
 }
+#ifdef __cplusplus
 template <typename Kernel>
-inline cudaError_t cudaFuncSetSharedMemConfig(Kernel*, cudaSharedMemConfig) {
+inline cudaError_t cudaFuncSetSharedMemConfig(Kernel*, enum cudaSharedMemConfig) {
     return cudaSuccess;
 }
 
@@ -46,13 +56,14 @@ inline cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGrap
     return cudaGraphNodeGetDependentNodes(node, nodes, nullptr, count);
 }
 inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphNode_t* node,
-                                       cudaGraphExecUpdateResult* result) {
+                                       enum cudaGraphExecUpdateResult* result) {
     cudaGraphExecUpdateResultInfo info = {};
     cudaError_t error = cudaGraphExecUpdate(executable, graph, &info);
     if (node) *node = info.errorNode;
     if (result) *result = info.result;
     return error;
 }
+#endif
 
 #ifdef __shfl_sync
 #define __shfl(...) __shfl_sync(__activemask(), __VA_ARGS__)

@@ -8,7 +8,7 @@ namespace sim {
 
 template <typename F>
 void thread_for_each(F f, ptrdiff_t n) {
-    ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    ptrdiff_t i = static_cast<ptrdiff_t>(block_index().x) * block_dimensions().x + thread_index().x;
     if (i < n) f(i);
 }
 

@@ -31,11 +31,11 @@ enum cudaGraphExecUpdateResult {
     cudaGraphExecUpdateErrorAttributesChanged = 8
 };
 
-enum cudaGraphInstantiateResult {
+typedef enum cudaGraphInstantiateResult {
     cudaGraphInstantiateSuccess = 0,
     cudaGraphInstantiateError = 1,
     cudaGraphInstantiateInvalidStructure = 2
-};
+} cudaGraphInstantiateResult;
 
 struct cudaKernelNodeParams {
     void* func;
@@ -60,25 +60,25 @@ struct cudaHostNodeParams {
     void* userData;
 };
 
-struct cudaGraphEdgeData {
+typedef struct cudaGraphEdgeData {
     unsigned char from_port, to_port, type, reserved[5];
-};
+} cudaGraphEdgeData;
 
-struct cudaGraphExecUpdateResultInfo {
-    cudaGraphExecUpdateResult result;
+typedef struct cudaGraphExecUpdateResultInfo {
+    enum cudaGraphExecUpdateResult result;
     cudaGraphNode_t errorNode;
     cudaGraphNode_t errorFromNode;
-};
+} cudaGraphExecUpdateResultInfo;
 
-struct cudaGraphInstantiateParams {
+typedef struct cudaGraphInstantiateParams {
     unsigned long long flags;
     cudaStream_t uploadStream;
     cudaGraphNode_t errNode_out;
     cudaGraphInstantiateResult result_out;
-};
+} cudaGraphInstantiateParams;
 
 #pragma GCC visibility push(default)
-extern "C" {
+SIM_BEGIN_C
 
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags) SIM_SYMBOL(cudaGraphCreate);
 cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) SIM_SYMBOL(cudaGraphClone);
@@ -86,16 +86,20 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t* node, cudaGraphNode_t orig
     SIM_SYMBOL(cudaGraphNodeFindInClone);
 
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                   size_t count, const cudaKernelNodeParams* params) SIM_SYMBOL(cudaGraphAddKernelNode);
+                                   size_t count, const struct cudaKernelNodeParams* params)
+    SIM_SYMBOL(cudaGraphAddKernelNode);
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                   size_t count, const cudaMemcpy3DParms* params) SIM_SYMBOL(cudaGraphAddMemcpyNode);
+                                   size_t count, const struct cudaMemcpy3DParms* params)
+    SIM_SYMBOL(cudaGraphAddMemcpyNode);
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                     size_t count, void* to, const void* from, size_t bytes, cudaMemcpyKind kind)
+                                     size_t count, void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind)
     SIM_SYMBOL(cudaGraphAddMemcpyNode1D);
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                   size_t count, const cudaMemsetParams* params) SIM_SYMBOL(cudaGraphAddMemsetNode);
+                                   size_t count, const struct cudaMemsetParams* params)
+    SIM_SYMBOL(cudaGraphAddMemsetNode);
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                 size_t count, const cudaHostNodeParams* params) SIM_SYMBOL(cudaGraphAddHostNode);
+                                 size_t count, const struct cudaHostNodeParams* params)
+    SIM_SYMBOL(cudaGraphAddHostNode);
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
                                   size_t count) SIM_SYMBOL(cudaGraphAddEmptyNode);
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
@@ -121,38 +125,39 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* 
                                          size_t* count) SIM_SYMBOL(cudaGraphNodeGetDependencies);
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges,
                                            size_t* count) SIM_SYMBOL(cudaGraphNodeGetDependentNodes);
-cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) SIM_SYMBOL(cudaGraphNodeGetType);
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType* type) SIM_SYMBOL(cudaGraphNodeGetType);
 
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* params)
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const struct cudaKernelNodeParams* params)
     SIM_SYMBOL(cudaGraphKernelNodeSetParams);
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* params)
+cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const struct cudaMemcpy3DParms* params)
     SIM_SYMBOL(cudaGraphMemcpyNodeSetParams);
 cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const void* from, size_t bytes,
-                                           cudaMemcpyKind kind) SIM_SYMBOL(cudaGraphMemcpyNodeSetParams1D);
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* params)
+                                           enum cudaMemcpyKind kind) SIM_SYMBOL(cudaGraphMemcpyNodeSetParams1D);
+cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const struct cudaMemsetParams* params)
     SIM_SYMBOL(cudaGraphMemsetNodeSetParams);
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* params)
+cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const struct cudaHostNodeParams* params)
     SIM_SYMBOL(cudaGraphHostNodeSetParams);
 
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const cudaKernelNodeParams* params)
+                                             const struct cudaKernelNodeParams* params)
     SIM_SYMBOL(cudaGraphExecKernelNodeSetParams);
 cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const cudaMemcpy3DParms* params)
+                                             const struct cudaMemcpy3DParms* params)
     SIM_SYMBOL(cudaGraphExecMemcpyNodeSetParams);
 cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable, cudaGraphNode_t node, void* to,
-                                               const void* from, size_t bytes, cudaMemcpyKind kind)
+                                               const void* from, size_t bytes, enum cudaMemcpyKind kind)
     SIM_SYMBOL(cudaGraphExecMemcpyNodeSetParams1D);
 cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const cudaMemsetParams* params)
+                                             const struct cudaMemsetParams* params)
     SIM_SYMBOL(cudaGraphExecMemsetNodeSetParams);
 cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                           const cudaHostNodeParams* params) SIM_SYMBOL(cudaGraphExecHostNodeSetParams);
+                                           const struct cudaHostNodeParams* params)
+    SIM_SYMBOL(cudaGraphExecHostNodeSetParams);
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info)
     SIM_SYMBOL(cudaGraphExecUpdate);
 cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* executable, cudaGraph_t graph,
                                            cudaGraphInstantiateParams* params)
     SIM_SYMBOL(cudaGraphInstantiateWithParams);
 
-}  // extern "C"
+SIM_END_C
 #pragma GCC visibility pop

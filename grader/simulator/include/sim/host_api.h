@@ -10,31 +10,35 @@
 // Memory. The templates avoid the cast to void**, as in CUDA.
 template <typename T>
 inline cudaError_t cudaMalloc(T** pointer, size_t bytes) {
-    return ::sim::allocate_device(reinterpret_cast<void**>(pointer), bytes);
+    return ::cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
 }
 template <typename T>
 inline cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height) {
-    return ::sim::allocate_pitched(reinterpret_cast<void**>(pointer), pitch, width, height);
+    return ::cudaMallocPitch(reinterpret_cast<void**>(pointer), pitch, width, height);
 }
 template <typename T>
 inline cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream) {
-    return ::sim::allocate_async(reinterpret_cast<void**>(pointer), bytes, stream);
+    return ::cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream);
 }
 template <typename T>
-inline cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t, cudaStream_t stream) {
-    return ::sim::allocate_async(reinterpret_cast<void**>(pointer), bytes, stream);
+inline cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+    return ::cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), bytes, pool, stream);
 }
 template <typename T>
-inline cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned int = cudaMemAttachGlobal) {
-    return ::sim::allocate_managed(reinterpret_cast<void**>(pointer), bytes);
+inline cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned int flags = cudaMemAttachGlobal) {
+    return ::cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags);
 }
 template <typename T>
-inline cudaError_t cudaMallocHost(T** pointer, size_t bytes, unsigned int = 0) {
-    return ::sim::allocate_host(reinterpret_cast<void**>(pointer), bytes);
+inline cudaError_t cudaMallocHost(T** pointer, size_t bytes, unsigned int flags = 0) {
+    return ::cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
 }
 template <typename T>
-inline cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned int) {
-    return ::sim::allocate_host(reinterpret_cast<void**>(pointer), bytes);
+inline cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned int flags) {
+    return ::cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
+}
+template <typename T>
+inline cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned int flags) {
+    return ::cudaHostGetDevicePointer(reinterpret_cast<void**>(device), host, flags);
 }
 
 // Hints about managed memory, which never migrates here. The location is a device number, or since CUDA 13 a
@@ -52,31 +56,31 @@ inline cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, Place) {
 // __device__ and __constant__ variables
 template <typename T>
 inline cudaError_t cudaGetSymbolAddress(void** address, const T& symbol) {
-    return ::sim::symbol_address(address, &symbol);
+    return ::cudaGetSymbolAddress(address, static_cast<const void*>(&symbol));
 }
 template <typename T>
 inline cudaError_t cudaGetSymbolSize(size_t* bytes, const T& symbol) {
-    return ::sim::symbol_size(bytes, &symbol);
+    return ::cudaGetSymbolSize(bytes, static_cast<const void*>(&symbol));
 }
 template <typename T>
 inline cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, size_t bytes, size_t offset = 0,
                                       cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-    return ::sim::copy_to_symbol("cudaMemcpyToSymbol", &symbol, from, bytes, offset, kind, nullptr, false);
+    return ::cudaMemcpyToSymbol(static_cast<const void*>(&symbol), from, bytes, offset, kind);
 }
 template <typename T>
 inline cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* from, size_t bytes, size_t offset,
                                            cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
-    return ::sim::copy_to_symbol("cudaMemcpyToSymbolAsync", &symbol, from, bytes, offset, kind, stream, true);
+    return ::cudaMemcpyToSymbolAsync(static_cast<const void*>(&symbol), from, bytes, offset, kind, stream);
 }
 template <typename T>
 inline cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
                                         cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
-    return ::sim::copy_from_symbol("cudaMemcpyFromSymbol", to, &symbol, bytes, offset, kind, nullptr, false);
+    return ::cudaMemcpyFromSymbol(to, static_cast<const void*>(&symbol), bytes, offset, kind);
 }
 template <typename T>
 inline cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, size_t offset,
                                              cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
-    return ::sim::copy_from_symbol("cudaMemcpyFromSymbolAsync", to, &symbol, bytes, offset, kind, stream, true);
+    return ::cudaMemcpyFromSymbolAsync(to, static_cast<const void*>(&symbol), bytes, offset, kind, stream);
 }
 
 // The signature of CUDA 11, which later versions also accept.
@@ -88,7 +92,7 @@ inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t
 // Kernels
 template <typename Kernel>
 inline cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute attribute, int value) {
-    return ::sim::set_function_attribute(reinterpret_cast<const void*>(kernel), attribute, value);
+    return ::cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
 }
 template <typename Kernel>
 inline cudaError_t cudaFuncSetCacheConfig(Kernel*, cudaFuncCache) {
@@ -96,25 +100,27 @@ inline cudaError_t cudaFuncSetCacheConfig(Kernel*, cudaFuncCache) {
 }
 template <typename Kernel>
 inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Kernel* kernel) {
-    return ::sim::function_attributes(attributes, reinterpret_cast<const void*>(kernel));
+    return ::cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
 }
 template <typename Kernel>
 inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel* kernel, int threads,
                                                                  size_t dynamic_shared_bytes) {
-    return ::sim::occupancy(blocks, reinterpret_cast<const void*>(kernel), threads, dynamic_shared_bytes);
+    return ::cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void*>(kernel), threads,
+                                                           dynamic_shared_bytes);
 }
 template <typename Kernel>
 inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, Kernel* kernel, int threads,
                                                                           size_t dynamic_shared_bytes, unsigned int) {
-    return ::sim::occupancy(blocks, reinterpret_cast<const void*>(kernel), threads, dynamic_shared_bytes);
+    return ::cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void*>(kernel), threads,
+                                                           dynamic_shared_bytes);
 }
 template <typename Kernel>
 inline cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Kernel* kernel, const cudaLaunchConfig_t* config) {
-    return ::sim::active_clusters(clusters, reinterpret_cast<const void*>(kernel), config);
+    return ::cudaOccupancyMaxActiveClusters(clusters, reinterpret_cast<const void*>(kernel), config);
 }
 template <typename Kernel>
 inline cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, Kernel* kernel, const cudaLaunchConfig_t* config) {
-    return ::sim::largest_cluster(blocks, reinterpret_cast<const void*>(kernel), config);
+    return ::cudaOccupancyMaxPotentialClusterSize(blocks, reinterpret_cast<const void*>(kernel), config);
 }
 template <typename Kernel>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel* kernel,
@@ -164,7 +170,9 @@ inline cudaError_t launch_kernel(const char* name, bool cooperative, void (*kern
 
 inline cudaError_t launch_kernel(const char* name, bool cooperative, const void* kernel, dim3 grid, dim3 block,
                                  void** arguments, size_t dynamic_shared_bytes = 0, cudaStream_t stream = nullptr) {
-    return launch_registered(name, kernel, grid, block, arguments, dynamic_shared_bytes, stream, cooperative);
+    LaunchConfig config(grid, block, dynamic_shared_bytes, stream);
+    config.of(kernel).cooperative = cooperative;
+    return launch_registered(name, config, arguments);
 }
 
 inline LaunchConfig config_of(const cudaLaunchConfig_t* wanted, const void* kernel) {

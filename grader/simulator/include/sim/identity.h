@@ -26,9 +26,11 @@ void require_launch_bounds(unsigned most);
 }  // namespace sim
 #pragma GCC visibility pop
 
+#ifndef SIM_HOST_FILE
 #define threadIdx (::sim::thread_index())
 #define blockIdx (::sim::block_index())
 #define blockDim (::sim::block_dimensions())
 #define gridDim (::sim::grid_dimensions())
+#endif
 
 constexpr int warpSize = 32;

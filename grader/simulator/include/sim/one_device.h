@@ -2,6 +2,9 @@
 // at the end of cuda_runtime_api.h. What is not supported returns its error code.
 #pragma once
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define cudaHostRegisterDefault 0x00
 #define cudaHostRegisterPortable 0x01
 #define cudaHostRegisterMapped 0x02
@@ -22,47 +25,52 @@ enum cudaDeviceP2PAttr {
     cudaDevP2PAttrCudaArrayAccessSupported = 4
 };
 
-inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+SIM_API_INLINE cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
     *can = 0;
     return cudaSuccess;
 }
-inline cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int) { return cudaErrorInvalidDevice; }
-inline cudaError_t cudaDeviceDisablePeerAccess(int) { return cudaErrorInvalidDevice; }
-inline cudaError_t cudaDeviceGetP2PAttribute(int*, cudaDeviceP2PAttr, int, int) { return cudaErrorInvalidDevice; }
-inline cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t bytes) {
+SIM_API_INLINE cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) { return cudaErrorInvalidDevice; }
+SIM_API_INLINE cudaError_t cudaDeviceDisablePeerAccess(int peer) { return cudaErrorInvalidDevice; }
+SIM_API_INLINE cudaError_t cudaDeviceGetP2PAttribute(int* value, enum cudaDeviceP2PAttr attribute, int device,
+                                                     int peer) {
+    return cudaErrorInvalidDevice;
+}
+SIM_API_INLINE cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t bytes) {
     if (to_device || from_device) return cudaErrorInvalidDevice;
     return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
 }
-inline cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
-                                       cudaStream_t stream = nullptr) {
+SIM_API_INLINE cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                               cudaStream_t stream SIM_DEFAULT(nullptr)) {
     if (to_device || from_device) return cudaErrorInvalidDevice;
     return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
-inline cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) {
+SIM_API_INLINE cudaError_t cudaChooseDevice(int* device, const struct cudaDeviceProp* properties) {
     *device = 0;
     return cudaSuccess;
 }
-inline cudaError_t cudaSetValidDevices(int*, int) { return cudaSuccess; }
-inline cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) { return cudaSetDevice(device); }
-inline cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
+SIM_API_INLINE cudaError_t cudaSetValidDevices(int* devices, int count) { return cudaSuccess; }
+SIM_API_INLINE cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags) {
+    return cudaSetDevice(device);
+}
+SIM_API_INLINE cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
     *flags = cudaDeviceMapHost;
     return cudaSuccess;
 }
-inline cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
+SIM_API_INLINE cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
     if (device != 0) return cudaErrorInvalidDevice;
     const char name[] = "0000:00:00.0";
     for (int i = 0; i < length; ++i) text[i] = i + 1 < length && i < 12 ? name[i] : '\0';
     return cudaSuccess;
 }
-inline cudaError_t cudaDeviceGetByPCIBusId(int* device, const char*) {
+SIM_API_INLINE cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
     *device = 0;
     return cudaSuccess;
 }
-inline cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
+SIM_API_INLINE cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache* config) {
     *config = cudaFuncCachePreferNone;
     return cudaSuccess;
 }
-inline cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
+SIM_API_INLINE cudaError_t cudaCtxResetPersistingL2Cache(void) { return cudaSuccess; }
 
 // Other processes
 #define CUDA_IPC_HANDLE_SIZE 64
@@ -72,27 +80,44 @@ typedef struct cudaIpcMemHandle_st {
 typedef struct cudaIpcEventHandle_st {
     char reserved[CUDA_IPC_HANDLE_SIZE];
 } cudaIpcEventHandle_t;
-inline cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*) { return cudaErrorNotSupported; }
-inline cudaError_t cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned int) { return cudaErrorNotSupported; }
-inline cudaError_t cudaIpcCloseMemHandle(void*) { return cudaErrorNotSupported; }
-inline cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t*, cudaEvent_t) { return cudaErrorNotSupported; }
-inline cudaError_t cudaIpcOpenEventHandle(cudaEvent_t*, cudaIpcEventHandle_t) { return cudaErrorNotSupported; }
+SIM_API_INLINE cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
+    return cudaErrorNotSupported;
+}
+SIM_API_INLINE cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned int flags) {
+    return cudaErrorNotSupported;
+}
+SIM_API_INLINE cudaError_t cudaIpcCloseMemHandle(void* pointer) { return cudaErrorNotSupported; }
+SIM_API_INLINE cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {
+    return cudaErrorNotSupported;
+}
+SIM_API_INLINE cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t handle) {
+    return cudaErrorNotSupported;
+}
+
+// Hints about managed memory, which never migrates here.
+SIM_API_INLINE cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, struct cudaMemLocation location,
+                                                unsigned int flags, cudaStream_t stream SIM_DEFAULT(nullptr)) {
+    return cudaSuccess;
+}
+SIM_API_INLINE cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, enum cudaMemoryAdvise advice,
+                                         struct cudaMemLocation location) {
+    return cudaSuccess;
+}
 
 // Host memory. Registering pins it, which has no effect here; kernels can access only memory from cudaHostAlloc.
-inline cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int) {
+SIM_API_INLINE cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
     return pointer && bytes ? cudaSuccess : cudaErrorInvalidValue;
 }
-inline cudaError_t cudaHostUnregister(void* pointer) { return pointer ? cudaSuccess : cudaErrorInvalidValue; }
-inline cudaError_t cudaHostGetFlags(unsigned int* flags, void*) {
+SIM_API_INLINE cudaError_t cudaHostUnregister(void* pointer) { return pointer ? cudaSuccess : cudaErrorInvalidValue; }
+SIM_API_INLINE cudaError_t cudaHostGetFlags(unsigned int* flags, void* pointer) {
     *flags = cudaHostAllocMapped;
     return cudaSuccess;
 }
-template <typename T>
-inline cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned int) {
-    cudaPointerAttributes attributes;
+SIM_API_INLINE cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned int flags) {
+    struct cudaPointerAttributes attributes;
     cudaPointerGetAttributes(&attributes, host);
     if (attributes.type == cudaMemoryTypeUnregistered) return cudaErrorNotSupported;
-    *device = static_cast<T*>(host);
+    *device = host;
     return cudaSuccess;
 }
 
@@ -113,8 +138,8 @@ enum cudaMemAccessFlags {
     cudaMemAccessFlagsProtReadWrite = 3
 };
 struct cudaMemAccessDesc {
-    cudaMemLocation location;
-    cudaMemAccessFlags flags;
+    struct cudaMemLocation location;
+    enum cudaMemAccessFlags flags;
 };
 enum cudaMemAllocationType { cudaMemAllocationTypeInvalid = 0, cudaMemAllocationTypePinned = 1 };
 enum cudaMemAllocationHandleType {
@@ -123,35 +148,40 @@ enum cudaMemAllocationHandleType {
     cudaMemHandleTypeFabric = 8
 };
 struct cudaMemPoolProps {
-    cudaMemAllocationType allocType;
-    cudaMemAllocationHandleType handleTypes;
-    cudaMemLocation location;
+    enum cudaMemAllocationType allocType;
+    enum cudaMemAllocationHandleType handleTypes;
+    struct cudaMemLocation location;
     void* win32SecurityAttributes;
     size_t maxSize;
     unsigned short usage;
     unsigned char reserved[54];
 };
-inline cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
+SIM_API_INLINE cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const struct cudaMemPoolProps* properties) {
     return cudaDeviceGetDefaultMemPool(pool, 0);
 }
-inline cudaError_t cudaMemPoolDestroy(cudaMemPool_t) { return cudaSuccess; }
-inline cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
+SIM_API_INLINE cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) { return cudaSuccess; }
+SIM_API_INLINE cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
     return cudaDeviceGetDefaultMemPool(pool, device);
 }
-inline cudaError_t cudaDeviceSetMemPool(int, cudaMemPool_t) { return cudaSuccess; }
-inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
-inline cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
+SIM_API_INLINE cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) { return cudaSuccess; }
+SIM_API_INLINE cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void* value) {
+    return cudaSuccess;
+}
+SIM_API_INLINE cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void* value) {
     size_t all, free_bytes;
     cudaMemGetInfo(&free_bytes, &all);
     if (attribute <= cudaMemPoolReuseAllowInternalDependencies)
-        *static_cast<int*>(value) = 1;
+        *(int*)value = 1;
     else
-        *static_cast<unsigned long long*>(value) =
-            attribute == cudaMemPoolAttrReleaseThreshold ? 0 : static_cast<unsigned long long>(all - free_bytes);
+        *(unsigned long long*)value = attribute == cudaMemPoolAttrReleaseThreshold ? 0 : all - free_bytes;
     return cudaSuccess;
 }
-inline cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, size_t) { return cudaSuccess; }
-inline cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t, cudaMemLocation*) {
+SIM_API_INLINE cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc* access,
+                                                size_t count) {
+    return cudaSuccess;
+}
+SIM_API_INLINE cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags* flags, cudaMemPool_t pool,
+                                                struct cudaMemLocation* location) {
     *flags = cudaMemAccessFlagsProtReadWrite;
     return cudaSuccess;
 }
@@ -166,19 +196,25 @@ struct cudaAccessPolicyWindow {
     void* base_ptr;
     size_t num_bytes;
     float hitRatio;
-    cudaAccessProperty hitProp;
-    cudaAccessProperty missProp;
+    enum cudaAccessProperty hitProp;
+    enum cudaAccessProperty missProp;
 };
-enum cudaStreamAttrID { cudaStreamAttributeAccessPolicyWindow = 1, cudaStreamAttributePriority = 8 };
+typedef enum cudaStreamAttrID {
+    cudaStreamAttributeAccessPolicyWindow = 1,
+    cudaStreamAttributePriority = 8
+} cudaStreamAttrID;
 #define cudaLaunchAttributeAccessPolicyWindow cudaStreamAttributeAccessPolicyWindow
-union cudaStreamAttrValue {
-    cudaAccessPolicyWindow accessPolicyWindow;
+typedef union cudaStreamAttrValue {
+    struct cudaAccessPolicyWindow accessPolicyWindow;
     int priority;
-};
-inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID, const cudaStreamAttrValue*) {
+} cudaStreamAttrValue;
+SIM_API_INLINE cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribute,
+                                                  const cudaStreamAttrValue* value) {
     return cudaSuccess;
 }
-template <typename T>
-inline cudaError_t cudaStreamAttachMemAsync(cudaStream_t, T*, size_t = 0, unsigned int = cudaMemAttachSingle) {
+SIM_API_INLINE cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t bytes SIM_DEFAULT(0),
+                                                    unsigned int flags SIM_DEFAULT(cudaMemAttachSingle)) {
     return cudaSuccess;
 }
+
+#pragma GCC diagnostic pop

@@ -11,3 +11,23 @@
 #define SIM_QUOTE(text) SIM_QUOTE_(text)
 // The prefix that a platform adds to C symbols: "_" on macOS, nothing on Linux.
 #define SIM_SYMBOL(name) __asm__(SIM_QUOTE(__USER_LABEL_PREFIX__) "sim_" #name)
+
+// The headers of the runtime API are both C and C++. These macros stand for what only C++ has.
+#ifdef __cplusplus
+#define SIM_DEFAULT(value) = value
+#define SIM_API_INLINE inline
+#define SIM_BEGIN_C extern "C" {
+#define SIM_END_C }
+#else
+#define SIM_DEFAULT(value)
+#define SIM_API_INLINE static inline
+#define SIM_BEGIN_C
+#define SIM_END_C
+#endif
+
+// The members gridDim and blockDim of structures: in CUDA files the front end renames them, because these names are
+// macros there (sim/identity.h).
+#ifdef SIM_HOST_FILE
+#define sim_gridDim gridDim
+#define sim_blockDim blockDim
+#endif

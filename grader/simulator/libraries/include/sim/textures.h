@@ -205,9 +205,6 @@ SIM_SURFACE(surf2DLayered, int x SIM_AND int y SIM_AND int layer, ::sim::fetch::
 #undef SIM_AND
 #undef SIM_SURFACE
 
-inline cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {
-    return {x, y, z, w, kind};
-}
 template <typename T>
 inline cudaChannelFormatDesc cudaCreateChannelDesc() {
     typedef typename ::sim::textures::Elements<T>::type Element;
