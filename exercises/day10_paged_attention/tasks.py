@@ -7,6 +7,7 @@ the entries past its last key may hold anything. A page may belong to several se
 
 import torch
 
+from grader.course.python_task import PythonExercise, said
 from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, integers, normal, one_of
 
 
@@ -638,4 +639,256 @@ there is nothing to do.""",
             **{**prefilling(16, 256, 32, 8, 256, 16, 128), "max_queries": 16},
         ),
     ],
+)
+
+
+# ----------------------------------------------------------------------------------------------------- block_allocator
+
+
+class PagesModel:
+    """The reference of block_allocator: a mock cache, in which every token is a new number.
+
+    After each operation, every sequence must read back its own tokens through its table and hold no more pages than
+    they take, and no page may be lost.
+    """
+
+    def __init__(self, pages, page_size):
+        self.pages, self.page_size = pages, page_size
+        self.memory = [None] * (pages * page_size)
+        self.tokens = 0
+        self.texts = {}  # the tokens of each sequence in use
+        self.tables = {}  # the pages of each sequence in use, as read after the last operation
+        self.free_pages = pages
+        self.numbers = {}  # the name of each number ever returned
+
+    def judge(self, operation, outcome, views):
+        """Return what is wrong after an operation, or an empty text."""
+        name = operation.arguments[0] if operation.arguments else None
+        if name is not None and name not in self.texts:
+            expected = "KeyError"
+        else:
+            expected = "OutOfPages" if operation.method == "append" and self.lacking(*operation.arguments) else ""
+        raised = outcome.raised
+        if raised is not None and expected not in raised.names:
+            return f"it raises {said(raised)}" + (f", not {expected}" if expected else "")
+        if expected:
+            if raised is None:
+                why = "the sequence is not in use" if expected == "KeyError" else self.lacking(*operation.arguments)
+                return f"it does not raise {expected}, although {why}"
+            return self.unchanged(expected, views)
+        return getattr(self, f"after_{operation.method}")(operation, outcome.value) or self.compare(views)
+
+    def shared_with(self, name):
+        """Return another sequence that holds the last page of a sequence; None if there is none."""
+        last = self.tables[name][-1:]
+        return next(
+            (other for other, table in self.tables.items() if other != name and [*last] and last[0] in table), None
+        )
+
+    def copies(self, name, tokens):
+        """Return whether an append writes to a page of another sequence, so that it needs a copy."""
+        return bool(tokens) and len(self.texts[name]) % self.page_size != 0 and self.shared_with(name) is not None
+
+    def lacking(self, name, tokens):
+        """Return why an append does not fit, or an empty text."""
+        full = -(-(len(self.texts[name]) + tokens) // self.page_size)
+        needed = full - len(self.tables[name]) + self.copies(name, tokens)
+        why = f"the pages that it needs are {needed}, and the free ones {self.free_pages}"
+        return why if needed > self.free_pages else ""
+
+    def after_create(self, operation, value, text=()):
+        """Check the number of a new sequence."""
+        if type(value) is not int:
+            return f"it returns {shown(value)}, not a number"
+        if value in self.numbers:
+            return f"it returns {value}, the number of {self.numbers[value]}: never use a number twice"
+        self.numbers[value], self.texts[operation.target] = operation.target, list(text)
+        return ""
+
+    def after_fork(self, operation, value):
+        """Check the number of a second sequence with the same tokens."""
+        return self.after_create(operation, value, self.texts[operation.arguments[0]])
+
+    def after_free(self, operation, value):
+        """Remove a sequence."""
+        del self.texts[operation.arguments[0]], self.tables[operation.arguments[0]]
+        return ""
+
+    def after_append(self, operation, value):
+        """Check the slots and the copy, and write the tokens to the mock cache."""
+        name, tokens = operation.arguments
+        fields = value.get("fields", {}) if isinstance(value, dict) else {}
+        slots, copy = fields.get("slots"), fields.get("copy")
+        if not numbers(slots) or not (copy is None or (numbers(copy) and len(copy) == 2)):
+            return f"it returns {shown(value)}, not Appended(slots, copy) with lists of numbers"
+        other = self.shared_with(name)
+        if self.copies(name, tokens):
+            shared = self.tables[name][-1]
+            if copy is None:
+                return f"it requests no copy of page {shared}, which {other} also holds"
+            if copy[0] != shared:
+                return f"it requests a copy of page {copy[0]}; the page that {other} also holds is {shared}"
+        elif copy is not None:
+            return f"it requests a copy of page {copy[0]}, but writes to no page of another sequence"
+        if len(slots) != tokens:
+            return f"it returns {len(slots)} slots for {tokens} tokens"
+        pages = [slot // self.page_size for slot in slots] + ([copy[1]] if copy else [])
+        for page in pages:
+            if not 0 <= page < self.pages:
+                return f"page {page} is outside the cache of {self.pages} pages"
+            for holder, table in self.tables.items():
+                if page in table and (holder != name or (copy is not None and page == copy[1])):
+                    return f"it returns page {page}, which {holder} already holds"
+        if copy:
+            old, new = (page * self.page_size for page in copy)
+            self.memory[new : new + self.page_size] = self.memory[old : old + self.page_size]
+        for slot in slots:
+            self.tokens += 1
+            self.memory[slot] = self.tokens
+            self.texts[name].append(self.tokens)
+        return ""
+
+    def unchanged(self, error, views):
+        """Check that a failed operation has changed nothing."""
+        for name, table in self.tables.items():
+            if views["table"][name].value != table:
+                return (
+                    f"it raises {error}, but changes the table of {name} from {table} to {told(views['table'][name])}"
+                )
+        free = views["free_pages"][""]
+        if free.value != self.free_pages:
+            return f"it raises {error}, but changes free_pages from {self.free_pages} to {told(free)}"
+        return ""
+
+    def compare(self, views):
+        """Check that each sequence reads back its tokens, and that every page is held or free."""
+        self.tables = {}
+        for name, text in self.texts.items():
+            table = views["table"][name].value
+            if views["table"][name].raised or not numbers(table):
+                return f"then table({name}) is {told(views['table'][name])}, not a list of pages"
+            needed = -(-len(text) // self.page_size)
+            if len(table) != needed:
+                return f"then {name} has {len(text)} tokens and the table {table}: it needs {needed} pages of {self.page_size}"
+            if len(set(table)) != len(table) or not all(0 <= page < self.pages for page in table):
+                return f"then {name} has the table {table}, with a page twice or outside the cache of {self.pages}"
+            for at, token in enumerate(text):
+                page, row = table[at // self.page_size], at % self.page_size
+                if self.memory[page * self.page_size + row] != token:
+                    return f"then token {at} of {name} is not in row {row} of page {page}, where its table {table} places it"
+            self.tables[name] = table
+        held, free = len({page for table in self.tables.values() for page in table}), views["free_pages"][""]
+        self.free_pages = self.pages - held
+        if type(free.value) is not int or free.value != self.free_pages:
+            return f"then {held} of {self.pages} pages are held, but free_pages is {told(free)}"
+        return ""
+
+
+def numbers(value):
+    """Return whether a value is a list of integers."""
+    return isinstance(value, list) and all(type(item) is int for item in value)
+
+
+def shown(value):
+    """Return a value of the learner's code as text."""
+    return value["type"] if isinstance(value, dict) else repr(value)
+
+
+def told(seen):
+    """Return an outcome as text: its value, or its exception."""
+    return said(seen.raised) if seen.raised else shown(seen.value)
+
+
+def random_operations(chooser):
+    """Return 30 operations. A few use a sequence that was freed."""
+    made, used, lines = [], [], []
+    for _ in range(30):
+        kind = chooser.choice(["create", "fork", "free", *5 * ["append"]]) if used else "create"
+        name = chooser.choice(made if made and chooser.random() < 0.03 else used or [""])
+        if kind in ("create", "fork") and len(used) < 6:
+            made.append(f"s{len(made)}")
+            used += [made[-1]] if kind == "create" or name in used else []
+            lines.append(f"{made[-1]} = create()" if kind == "create" else f"{made[-1]} = fork({name})")
+        elif kind == "free":
+            used = [other for other in used if other != name]
+            lines.append(f"free({name})")
+        else:
+            lines.append(f"append({name}, {chooser.choice([0, 1, 1, 1, 2, 3, 5, 7])})")
+    return "; ".join(lines)
+
+
+block_allocator = PythonExercise(
+    summary="""
+        Write the allocator of a KV cache: it allocates pages of page_size tokens to sequences. A sequence of n tokens
+        holds ceil(n / page_size) pages, none if it is empty; token t is in page table[t // page_size], row
+        t % page_size. fork(a) creates a sequence that shares all pages of a. Before a sequence writes to a page that
+        another sequence also holds, it gets a page of its own, and append requests the copy. A page is free when no
+        sequence holds it. An operation that raises an exception changes nothing.
+    """,
+    reference=PagesModel,
+    creates="BlockAllocator",
+    methods=("create", "append", "fork", "free", "table", "free_pages"),
+    views=("free_pages", "table"),
+    instance="cache",
+    cases=[
+        Case(name, pages=pages, page_size=page_size, operations=operations)
+        for name, pages, page_size, operations in (
+            ("a page is filled slot by slot", 4, 3, "a = create(); append(a, 1); append(a, 1); append(a, 1)"),
+            (
+                "a new page only when the last one is full",
+                4,
+                3,
+                "a = create(); append(a, 3); append(a, 1); append(a, 5)",
+            ),
+            ("no tokens take no page", 1, 4, "a = create(); append(a, 0); b = create(); append(b, 4)"),
+            (
+                "freed pages are allocated again",
+                2,
+                2,
+                "a = create(); append(a, 4); free(a); b = create(); append(b, 4)",
+            ),
+            (
+                "no page is allocated twice",
+                4,
+                2,
+                "a = create(); append(a, 1); b = create(); append(b, 1); free(a); c = create(); append(c, 1)",
+            ),
+            (
+                "an append that does not fit",
+                3,
+                2,
+                "a = create(); append(a, 3); append(a, 4); append(a, 1); append(a, 2)",
+            ),
+            ("a fork takes no page", 2, 4, "a = create(); append(a, 5); b = fork(a); c = fork(b)"),
+            (
+                "a write to a shared page gets a copy",
+                3,
+                4,
+                "a = create(); append(a, 5); b = fork(a); append(b, 1); append(a, 1)",
+            ),
+            (
+                "a copy needs a page as well",
+                2,
+                4,
+                "a = create(); append(a, 5); b = fork(a); append(b, 1); append(b, 1)",
+            ),
+            ("full pages stay shared", 3, 2, "a = create(); append(a, 4); b = fork(a); append(b, 2)"),
+            (
+                "the last owner writes without a copy",
+                2,
+                4,
+                "a = create(); append(a, 2); b = fork(a); free(a); append(b, 1)",
+            ),
+            (
+                "free keeps the pages of the other owner",
+                3,
+                2,
+                "a = create(); append(a, 3); b = fork(a); free(a); c = create(); append(c, 2)",
+            ),
+            ("a sequence is freed twice", 2, 2, "a = create(); append(a, 3); free(a); free(a)"),
+            ("operations on a freed sequence", 2, 2, "a = create(); free(a); append(a, 1); b = create(); fork(a)"),
+            ("a cache without pages", 0, 2, "a = create(); append(a, 0); append(a, 1)"),
+        )
+    ]
+    + [Case("random operations", pages=between(1, 12), page_size=between(1, 5), operations=random_operations)],
 )

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from grader.classroom.archives import Refused, checked_name, shown
 from grader.course.learner.packing import LISTED
+from grader.course.manifest import SUFFIXES
 from grader.setup.errors import GraderError
 
 MOST_ENTRIES = 100_000
@@ -19,7 +20,7 @@ MOST_BYTES = 1 << 30
 """The maximum total size after unpacking."""
 MOST_FILE_BYTES = 20 << 20
 """A larger file is truncated, so that it is no longer a valid archive."""
-_SUFFIXES = {".cu", ".txt", ".zip", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2"}
+_SUFFIXES = {*SUFFIXES.values(), ".txt", ".zip", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2"}
 _DAY = re.compile(r"day\d+_")
 
 

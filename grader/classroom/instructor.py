@@ -51,12 +51,14 @@ class _HiddenCase(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     exercise: str
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     dims: dict[str, bool | int | float]
+    operations: str | None = None
+    """The operations of a Python exercise."""
     dtypes: Annotated[list[str], msgspec.Meta(min_length=1)] | None = None
     offsets: dict[str, Annotated[int, msgspec.Meta(ge=0, le=1 << 20)]] = {}
 
 
 _KEYS = {"seed", "exercises", "case", "points", "late", "extra"}
-_CASE_KEYS = {"exercise", "name", "dims", "dtypes", "offsets"}
+_CASE_KEYS = {"exercise", "name", "dims", "operations", "dtypes", "offsets"}
 
 
 def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instructions:
@@ -93,7 +95,7 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
     for number, case in enumerate(listed, 1):
         where = f"{path}: case {number}"
         if not isinstance(case, dict) or not {"exercise", "name", "dims"} <= set(case) <= _CASE_KEYS:
-            raise GraderError(f"{where} needs exercise, name and dims, and may have dtypes and offsets")
+            raise GraderError(f"{where} needs exercise, name and dims, and may have operations, dtypes and offsets")
         try:
             read = msgspec.to_builtins(msgspec.convert(case, _HiddenCase))
         except msgspec.ValidationError as error:
@@ -128,6 +130,7 @@ def with_hidden_cases(exercise: Exercise, cases: list[dict[str, Any]]) -> Exerci
     """Return the exercise's task with the hidden cases appended to its own cases."""
     import dataclasses
 
+    from grader.course.python_task import OPERATIONS
     from grader.course.task import Case
 
     try:
@@ -136,6 +139,7 @@ def with_hidden_cases(exercise: Exercise, cases: list[dict[str, Any]]) -> Exerci
                 str(case["name"]),
                 dtypes=tuple(case["dtypes"]) if "dtypes" in case else None,
                 offsets=dict(case.get("offsets", {})),
+                **{key: case[key] for key in (OPERATIONS,) if key in case},
                 **case["dims"],
             )
             for case in cases

@@ -57,7 +57,7 @@ def _of(student: Stored, verdict: Verdict, stage: Stage) -> Iterator[tuple[Hasha
         yield made(_pattern(message), message, item.advice, item)
     for case in stages.failing_cases(stage)[:1]:
         wrong = next((output for output in case.outputs if not output.passed), None)
-        place = f"in the case '{case.name}' ({case.dtype})"
+        place = f"in the case '{case.name}'" + (f" ({case.dtype})" if case.dtype else "")
         if wrong is not None and wrong.diagnosis is not None:
             title = outputs.title(wrong.diagnosis)
             yield made(wrong.diagnosis.kind, title, f"It looks like {outputs.looks(wrong.diagnosis)}; {place}.")

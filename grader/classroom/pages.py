@@ -199,7 +199,8 @@ def _group(course: Course, pairs: Sequence[Pair], students: Sequence[Stored]) ->
     texts = [student.sources.get(best.exercise, "") for student in shown]
     same: Sequence[set[int]] = [set() for _ in texts]
     if len(texts) == 2:
-        same = similar.common_lines(texts[0], texts[1], similar.given(course.find(best.exercise)))
+        entry = course.find(best.exercise)
+        same = similar.common_lines(texts[0], texts[1], similar.given(entry), entry.language)
     return {
         "exercise": best.exercise,
         "similarity": best.similarity,

@@ -276,7 +276,8 @@ class Session:
             grams = {}
             for student, content in files.items():
                 try:
-                    grams[student] = similar.k_grams(content.decode("utf-8", errors="replace"))
+                    text = content.decode("utf-8", errors="replace")
+                    grams[student] = similar.k_grams(text, self.entries[name].language)
                 except Exception as error:
                     note(self.out, student, Incident.of(error, f"comparing {name} with others"))
             pairs += similar.similar(name, grams, similar.given(self.entries[name]))
@@ -312,7 +313,12 @@ class Session:
         """
         path = PurePosixPath(place)
         names = self.course.former_names if former else self.entries
-        matching = {name: entry for name, entry in names.items() if name.endswith(f"/{_without_copy(path.stem)}")}
+        ending = f"/{_without_copy(path.stem)}"
+        matching = {
+            name: entry
+            for name, entry in names.items()
+            if name.endswith(ending) and entry.skeleton.suffix == path.suffix.lower()
+        }
         if len({entry.name for entry in matching.values()}) > 1:
             matching = {name: entry for name, entry in matching.items() if name.partition("/")[0] in path.parts}
         exercises = {entry.name for entry in matching.values()}
@@ -322,7 +328,9 @@ class Session:
         """Return remarks for the student and the instructor about files that were not graded."""
         graded = {place for place, _ in self._kernels(submission).values()}
         names = {name.partition("/")[2] for name in [*self.entries, *self.course.former_names]}
+        # A copy of the course has Python files that are no exercises: report them only if nothing is graded.
         left = [place for place in sorted(submission.kernels) if place not in graded]
+        left = [place for place in left if not graded or not place.lower().endswith(".py")]
         twice = [place for place in left if _without_copy(PurePosixPath(place).stem) in names]
         unknown = [place for place in left if place not in twice]
         remarks = []

@@ -14,13 +14,15 @@ proof.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
 from grader.course import Entry
-from grader.frontend.tokens import Source, Token
+from grader.course.manifest import Language
+from grader.frontend.tokens import Source
 
 K = 10
 """The number of tokens in a k-gram."""
@@ -46,22 +48,27 @@ class Pair:
     similarity: float
 
 
-def k_grams(text: str) -> KGrams:
+_PYTHON = re.compile(r"#.*|(?P<name>[^\W\d]\w*)|\d+|[^\w\s]")
+"""A comment or a token of Python. Strings become several tokens."""
+
+
+def k_grams(text: str, language: Language = "cuda") -> KGrams:
     """Return a file's k-grams of tokens."""
-    words = _words(_tokens(Source(text)))
+    words = [word for word, _ in _words(text, language)]
     return frozenset(tuple(words[i : i + K]) for i in range(min(len(words) - K + 1, MOST)))
 
 
 def given(entry: Entry) -> KGrams:
     """Return the k-grams of the exercise's skeleton and of the course's headers, which do not count as similar."""
     headers = sorted((entry.root / "lessons" / "llmk").glob("*.cuh"))
-    return frozenset().union(*(_of_file(path) for path in [entry.skeleton, *headers]))
+    files = [entry.skeleton, *(headers if entry.language == "cuda" else ())]
+    return frozenset().union(*(_of_file(path, entry.language) for path in files))
 
 
 @functools.lru_cache(maxsize=256)
-def _of_file(path: Path) -> KGrams:
+def _of_file(path: Path, language: Language) -> KGrams:
     try:
-        return k_grams(path.read_text(encoding="utf-8", errors="replace"))
+        return k_grams(path.read_text(encoding="utf-8", errors="replace"), language)
     except OSError:
         return frozenset()
 
@@ -98,28 +105,31 @@ def groups(pairs: Iterable[Pair]) -> list[list[Pair]]:
     return [sorted(listed, key=lambda pair: (-pair.similarity, pair.first, pair.second)) for _, listed in found]
 
 
-def common_lines(first: str, second: str, given: KGrams) -> tuple[set[int], set[int]]:
+def common_lines(first: str, second: str, given: KGrams, language: Language = "cuda") -> tuple[set[int], set[int]]:
     """Return the 1-based numbers of the lines in each text that contain shared k-grams."""
-    shared = (k_grams(first) & k_grams(second)) - given
-    return _lines_of(first, shared), _lines_of(second, shared)
+    shared = (k_grams(first, language) & k_grams(second, language)) - given
+    return _lines_of(first, shared, language), _lines_of(second, shared, language)
 
 
-def _lines_of(text: str, grams: KGrams) -> set[int]:
-    source = Source(text)
-    tokens = _tokens(source)
-    words = _words(tokens)
+def _lines_of(text: str, grams: KGrams, language: Language) -> set[int]:
+    words = _words(text, language)
     marked: set[int] = set()
     for i in range(len(words) - K + 1):
-        if tuple(words[i : i + K]) in grams:
-            marked.update(source.line(token.start) for token in tokens[i : i + K])
+        if tuple(word for word, _ in words[i : i + K]) in grams:
+            marked.update(line for _, line in words[i : i + K])
     return marked
 
 
-def _tokens(source: Source) -> list[Token]:
-    """Return the tokens in source order, including those in macro definitions."""
+def _words(text: str, language: Language) -> list[tuple[str, int]]:
+    """Return the tokens in source order, in which all names are equal, with their lines."""
+    if language == "python":
+        return [
+            ("name" if found["name"] else found[0], number)
+            for number, line in enumerate(text.splitlines(), 1)
+            for found in _PYTHON.finditer(line)
+            if not found[0].startswith("#")
+        ]
+    source = Source(text)
     bodies = [token for macro in source.macros for token in macro.body]
-    return sorted([*source.tokens, *bodies], key=lambda token: token.start)
-
-
-def _words(tokens: Iterable[Token]) -> list[str]:
-    return ["name" if token.kind == "word" else token.text for token in tokens]
+    tokens = sorted([*source.tokens, *bodies], key=lambda token: token.start)
+    return [("name" if token.kind == "word" else token.text, source.line(token.start)) for token in tokens]

@@ -18,6 +18,7 @@ from grader.classroom import class_archive
 from grader.classroom.archives import Refused, checked_name, shown
 from grader.classroom.incidents import Incident
 from grader.course.learner.packing import MOST_NICKNAME, OPT_IN
+from grader.course.manifest import SUFFIXES
 from grader.setup.errors import GraderError
 
 MOST_ENTRIES = 500
@@ -26,7 +27,7 @@ MOST_BYTES = 20 << 20
 MOST_KERNEL_BYTES = 1 << 20
 MOST_DEPTH = 40
 """The maximum depth of nested folders."""
-_NOT_READ = (".cu", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2")
+_NOT_READ = (".cu", ".py", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2")
 """Suffixes of files that may be a student's work but are not read. They are reported."""
 
 
@@ -37,7 +38,7 @@ class Submission:
     student: str
     path: Path
     kernels: dict[str, bytes] = field(default_factory=dict)
-    """The .cu files, by their path in the submission."""
+    """The .cu and .py files, by their path in the submission."""
     nickname: str = ""
     """The name on the leaderboard; empty: the student did not opt in."""
     refused: str = ""
@@ -136,7 +137,7 @@ def _read(submission: Submission, reader: Callable[[Path], dict[str, bytes]]) ->
         }
         submission.nickname = next((_nickname(files[place]) for place in sorted(files.keys() - submission.kernels)), "")
         if not submission.kernels:
-            submission.refused = "it contains no .cu file"
+            submission.refused = "it contains no .cu or .py file"
     except Refused as reason:
         submission.refused = str(reason)
     except OSError as error:
@@ -245,8 +246,8 @@ def _is_read(name: str) -> bool:
 
 
 def _is_kernel(name: str) -> bool:
-    """Return whether a file is a kernel. macOS adds hidden files with the same suffix."""
-    return name.lower().endswith(".cu") and not name.startswith(".")
+    """Return whether a file may be an exercise's. macOS adds hidden files with the same suffix."""
+    return name.lower().endswith(tuple(SUFFIXES.values())) and not name.startswith(".") and name != "tasks.py"
 
 
 def _check_size(name: str, size: int, total: int) -> None:

@@ -105,7 +105,7 @@ def grade(job: Job) -> Graded:
     except Exception as error:
         graded.incidents.append(Incident.of(error, job.exercise))
         verdict = could_not_grade(entry, graded.incidents[-1].told)
-    verdict.file, verdict.command = f"{entry.variable}.cu", ""
+    verdict.file, verdict.command = entry.file_name, ""
     _without_seeds(verdict)
     graded.verdicts.append(verdict)
     graded.seconds = time.monotonic() - began
@@ -135,7 +135,7 @@ def _verdict(job: Job, entry: Entry) -> Verdict:
     from grader.judge import check
 
     with tempfile.TemporaryDirectory(dir=own_folder()) as folder:
-        file = Path(folder) / f"{entry.variable}.cu"
+        file = Path(folder) / entry.file_name
         file.write_bytes(in_utf8(job.content))
         os.chmod(file, 0o600)
         task = with_hidden_cases(entry.load(), job.cases)

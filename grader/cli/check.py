@@ -18,6 +18,7 @@ from grader.cli.messages import find_exercise, print_note, refuse_open_blanks, s
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.course.learner.progress import ProgressFile
+from grader.course.manifest import SUFFIXES
 from grader.course.puzzles import Puzzle
 from grader.frontend.toolchain.gpus import find_gpu
 from grader.judge.options import CheckOptions
@@ -207,7 +208,10 @@ def first_task(entry: Entry) -> RenderableType:
         Text(f"  {entry.skeleton.name} is still the skeleton. The task:", style="title"),
         render_task(entry.load()),
         Text(""),
-        paragraph("The output of printf in a kernel is shown here as well.", style="quiet"),
+        paragraph(
+            f"The output of {'print' if entry.language == 'python' else 'printf in a kernel'} is shown here as well.",
+            style="quiet",
+        ),
         Text(""),
     )
 
@@ -260,7 +264,7 @@ def exercise_of(course: Course, name: str) -> tuple[Entry, Path | None]:
         GraderError: there is no such exercise or file, or the path does not name a single exercise.
     """
     path = Path(name)
-    if path.suffix != ".cu" or (len(path.parts) < 2 and not path.is_file()):
+    if path.suffix not in SUFFIXES.values() or (len(path.parts) < 2 and not path.is_file()):
         return find_exercise(course, name), None
     if not path.is_file():
         if len(path.parts) > 2 and not (course.root / path).is_file() and not course.is_former(name):
@@ -281,9 +285,9 @@ def exercise_of(course: Course, name: str) -> tuple[Entry, Path | None]:
 
 def _must_be_readable(file: Path) -> None:
     if not file.exists():
-        raise GraderError(f"there is no file {file}", "--file takes the path of a .cu file.")
+        raise GraderError(f"there is no file {file}", "--file takes the path of an exercise's file.")
     if file.is_dir():
-        raise GraderError(f"{file} is a folder", "--file takes the path of a .cu file.")
+        raise GraderError(f"{file} is a folder", "--file takes the path of an exercise's file.")
     try:
         with open(file, "rb"):
             pass

@@ -18,7 +18,7 @@ def command(
 ) -> int:
     """Restore an exercise's skeleton.
 
-    Your file is kept next to it, as NAME.cu.1.bak, NAME.cu.2.bak, ...
+    Your file is kept next to it, as NAME.cu.1.bak, NAME.cu.2.bak, ... (or NAME.py.1.bak).
     """
     course = Course()
     entry = find_exercise(course, exercise)

@@ -35,7 +35,7 @@ def command(
     source = entry.solution_text()
     console = theme.console()
     if console.is_terminal:
-        console.print(Syntax(source, "cuda", theme="ansi_dark", background_color="default", word_wrap=False))
+        console.print(Syntax(source, entry.language, theme="ansi_dark", background_color="default", word_wrap=False))
         if not isinstance(entry, Puzzle):
             print(f"\n{shown_path(entry.solution, course)}")
     else:

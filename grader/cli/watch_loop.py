@@ -28,6 +28,7 @@ from grader.cli.messages import short_name, shortened, shown_path
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.course.learner.progress import ProgressFile
+from grader.course.manifest import SUFFIXES
 from grader.judge.options import CheckOptions
 from grader.report import theme, words
 from grader.report.failures import indented, paragraph
@@ -381,7 +382,7 @@ def _watch_files(course: Course, saved: Callable[[Path], None], stop: threading.
     for changes in watch(folder, stop_event=stop, debounce=200, step=10, raise_interrupt=False):
         paths = sorted({Path(name).resolve() for change, name in changes if change is not Change.deleted})
         for path in paths:
-            if path.suffix != ".cu" and path.name != "tasks.py":
+            if path.suffix not in SUFFIXES.values():
                 continue
             try:
                 written = path.stat().st_mtime_ns

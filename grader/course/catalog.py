@@ -22,7 +22,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from grader.course.manifest import FILE, ListedDay, Manifest, read_manifest, read_toml
+from grader.course.manifest import (
+    FILE,
+    OF_PYTHON,
+    SUFFIXES,
+    Language,
+    ListedDay,
+    Manifest,
+    read_manifest,
+    read_toml,
+)
 from grader.setup import shipped
 from grader.setup.errors import GraderError
 from grader.setup.interrupts import interrupts_delayed
@@ -81,6 +90,7 @@ class Entry:
     """The full names of the days and exercises that it builds on."""
     draft: bool = False
     """True for an unfinished exercise. It is listed and can be checked, but has no points in a class."""
+    language: Language = "cuda"
 
     @property
     def name(self) -> str:
@@ -88,14 +98,19 @@ class Entry:
         return f"{self.day}/{self.variable}"
 
     @property
+    def file_name(self) -> str:
+        """The name of the learner's file and of the solution: ``flash_attention.cu``."""
+        return f"{self.variable}{SUFFIXES[self.language]}"
+
+    @property
     def skeleton(self) -> Path:
         """The file that the learner edits."""
-        return self.root / "exercises" / self.day / f"{self.variable}.cu"
+        return self.root / "exercises" / self.day / self.file_name
 
     @property
     def solution(self) -> Path:
         """The course's solution."""
-        return self.root / "solutions" / self.day / f"{self.variable}.cu"
+        return self.root / "solutions" / self.day / self.file_name
 
     @property
     def tasks(self) -> Path:
@@ -116,7 +131,7 @@ class Entry:
     @property
     def designs(self) -> list[Path]:
         """Correct kernels of other designs that must pass; ``NAME.wrong_WHAT.cu`` are whole incorrect kernels."""
-        found = (self.root / "tests" / "exercises" / self.day).glob(f"{self.variable}.*.cu")
+        found = (self.root / "tests" / "exercises" / self.day).glob(f"{self.variable}.*{SUFFIXES[self.language]}")
         return sorted(path for path in found if not path.name.startswith(f"{self.variable}.wrong_"))
 
     def solution_text(self) -> str:
@@ -206,9 +221,11 @@ class Course:
         head = self.manifest
         for e in day.exercises:
             place = (self.root, day.folder, e.name, day.number)
-            runs = (e.architecture or head.architecture, e.stages or head.stages)
-            entry = Entry(*place, e.title, e.kind, e.points, *runs)
-            entry = dataclasses.replace(entry, difficulty=e.difficulty or "", minutes=e.minutes or 0)
+            stages = e.stages or (head.stages if e.language == "cuda" else OF_PYTHON)
+            entry = Entry(*place, e.title, e.kind, e.points, e.architecture or head.architecture, stages)
+            entry = dataclasses.replace(
+                entry, difficulty=e.difficulty or "", minutes=e.minutes or 0, language=e.language
+            )
             yield dataclasses.replace(entry, needs=e.needs or (), draft=e.draft)
 
     @property
@@ -257,8 +274,8 @@ class Course:
 
 
 def _parts(name: str) -> list[str]:
-    """Split a name or path at slashes, without the suffix ``.cu``."""
-    return re.sub(r"\.cu$", "", name.strip().replace("\\", "/").rstrip("/")).split("/")
+    """Split a name or path at slashes, without the suffix of an exercise's file."""
+    return re.sub(r"\.(cu|py)$", "", name.strip().replace("\\", "/").rstrip("/")).split("/")
 
 
 def _matching(parts: list[str], names: Mapping[str, Entry]) -> list[Entry]:

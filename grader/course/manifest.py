@@ -30,6 +30,11 @@ Difficulty = Literal["easy", "medium", "hard"]
 Text = Annotated[str, Meta(min_length=1)]
 Architecture = Annotated[str, Meta(pattern=r"^sm_\d+a?$")]
 Stages = tuple[Literal["builds", "correct", "safe", "efficient", "fast"], ...]
+Language = Literal["cuda", "python"]
+SUFFIXES: dict[Language, str] = {"cuda": ".cu", "python": ".py"}
+"""The suffix of an exercise's files by its language."""
+OF_PYTHON: Stages = ("builds", "correct")
+"""The stages of every Python exercise."""
 
 
 class ListedExercise(Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,7 +48,9 @@ class ListedExercise(Struct, frozen=True, forbid_unknown_fields=True):
     architecture: Architecture | None = None
     """The oldest GPU architecture that can run the exercise; None: the course's default."""
     stages: Stages | None = None
-    """The stages; None: the course's default."""
+    """The stages; None: the course's default, or those of every Python exercise."""
+    language: Language = "cuda"
+    """The language of the exercise's files."""
     difficulty: Difficulty | None = None
     """The difficulty for a learner who has done the days before."""
     minutes: Annotated[int, Meta(ge=1)] | None = None
@@ -103,6 +110,7 @@ WANTED = {
     "points": "Points are an integer of at least 1.",
     "architecture": 'Write an architecture as nvcc does: "sm_80", or "sm_90a" for a single generation.',
     "stages": f"List the stages in order: {', '.join(ALWAYS)}, and then efficient and fast if it has them.",
+    "language": f"The files of an exercise are in one of: {', '.join(SUFFIXES)}.",
     "difficulty": "An exercise is easy, medium or hard.",
     "minutes": "The minutes that a newcomer takes are an integer of at least 1.",
     "needs": 'List days and exercises that come before it: ["day02_reductions", "day02_reductions/softmax"].',
@@ -185,9 +193,11 @@ def _contradictions(root: Path, manifest: Manifest) -> Iterator[Problem]:
             if exercise.name in names:
                 yield (d, e), "name", "the day has two exercises with this name", "Rename one of them."
             names.add(exercise.name)
-            if exercise.stages is not None and not _in_order(exercise.stages):
+            if exercise.language == "python" and exercise.stages not in (None, OF_PYTHON):
+                yield (d, e), "stages", f"a Python exercise has the stages {', '.join(OF_PYTHON)}", "Remove the line."
+            elif exercise.language == "cuda" and exercise.stages is not None and not _in_order(exercise.stages):
                 yield (d, e), "stages", "they are not in order, or one is missing", WANTED["stages"]
-            file = f"{day.folder}/{exercise.name}.cu"
+            file = f"{day.folder}/{exercise.name}{SUFFIXES[exercise.language]}"
             # A learner's own file may be missing: `grader reset` restores it. If the solution is missing too, the name
             # is wrong.
             if not any((root / part / file).is_file() for part in ("exercises", "solutions")):

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING
 
 import grader
 from grader.course import Course, Entry
+from grader.course.manifest import FILE, OF_PYTHON
 from grader.course.puzzles import Puzzle
+from grader.course.python_task import PythonExercise
 from grader.course.task import Exercise
 from grader.execution.jail.running import Jail
 from grader.execution.runner.client import Child, LoadFailed
@@ -77,6 +79,9 @@ def run_check(
     )
     verdict.command = f"grader check {entry.name} --file {path} --device {device} --seed {verdict.seed}"
     options.report(CheckEvent("builds", "started"))
+    if _is_python(entry):
+        _check_python(entry, path, options, wanted, verdict)
+        return _completed(verdict, wanted, OF_PYTHON, None, started)
     ask_nvcc = (device == "cpu" or options.details) and not isinstance(entry, Puzzle)  # a puzzle needs no nvcc
     job = Job(path, device, entry.architecture, ask_nvcc)
     with Builder(job, options.own_process) as builder, ExitStack() as drawn:
@@ -119,10 +124,37 @@ def run_check(
                 verdict.stages += later
             else:
                 options.report(CheckEvent("builds", "finished", status=stage.status))
+    return _completed(verdict, wanted, STAGES, built, started)
+
+
+def _is_python(entry: Entry | Exercise) -> bool:
+    """Return whether the exercise's file is Python."""
+    return entry.language == "python" if isinstance(entry, Entry) else isinstance(entry, PythonExercise)
+
+
+def _check_python(
+    entry: Entry | Exercise, path: Path, options: CheckOptions, wanted: list[str], verdict: Verdict
+) -> None:
+    """Add the stages of a Python file to the verdict."""
+    from grader.judge.python_file import check_python
+
+    task = entry.load() if isinstance(entry, Entry) else entry
+    if not isinstance(task, PythonExercise):
+        raise GraderError(f"{entry.name} is not a PythonExercise in its tasks.py", f"{FILE} says that it is Python.")
+    verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
+    verdict.device = "python"
+    verdict.command = f"grader check {entry.name} --file {path} --seed {verdict.seed}"
+    verdict.stages += check_python(task, path.absolute(), options, wanted, verdict)
+
+
+def _completed(
+    verdict: Verdict, wanted: Sequence[str], existing: Sequence[str], built: Built | None, started: float
+) -> Verdict:
+    """Add those of the ``existing`` stages that did not run, the summaries, and the result."""
     done = {stage.name for stage in verdict.stages}
-    for name in STAGES:
+    for name in existing:
         if name not in done:
-            verdict.stages.append(Stage(name, SKIPPED, why_skipped(name, verdict, wanted, device)))
+            verdict.stages.append(Stage(name, SKIPPED, why_skipped(name, verdict, wanted, verdict.device)))
     verdict.stages.sort(key=lambda stage: STAGES.index(stage.name))
     for stage in verdict.stages:
         stage.summary = summary(stage)

@@ -126,7 +126,7 @@ def render_cases(stage: Stage, verbose: bool, ascii_only: bool, findings_follow:
         for dtypes, case in groups[:MOST_CASES_LISTED]:
             row = Text("  ", no_wrap=True, overflow="ellipsis")
             row.append(mark(case.status, ascii_only) + " ", style="bad")
-            row.append(f"{case.name} ({', '.join(dtypes)})")
+            row.append(f"{case.name} ({', '.join(dtypes)})" if case.dtype else case.name)
             row.append("  " + cases.in_short(case), style="quiet")
             rows.append(row)
         if len(groups) > MOST_CASES_LISTED:
@@ -148,7 +148,7 @@ def render_case(case: CaseResult, ascii_only: bool, findings_follow: bool = Fals
     head = Text("  ")
     head.append(mark(case.status, ascii_only), style="bad")
     head.append(f" {case.name}", style="title")
-    head.append(f" ({case.dtype})")
+    head.append(f" ({case.dtype})" if case.dtype else "")
     rows: list[RenderableType] = [head]
     if case.dims:
         rows.append(paragraph(words.sizes(case.dims), style="quiet", indent=4))
@@ -167,7 +167,7 @@ def render_case(case: CaseResult, ascii_only: bool, findings_follow: bool = Fals
         rows += [Text(""), paragraph(cases.before_findings(case), indent=4)]
         rows.append(indented(Group(*render_finding(finding, ascii_only))))
     if case.printed.strip():
-        rows += [Text(""), *render_printed(case.printed, "The kernel printed")]
+        rows += [Text(""), *render_printed(case.printed, "The kernel printed" if case.dtype else "It printed")]
     return rows
 
 
@@ -187,7 +187,10 @@ def render_first_printed(stage: Stage, shown: Sequence[CaseResult]) -> list[Rend
     if not printing or any(case in shown for case in printing):
         return []
     case = printing[0]
-    return [Text(""), *render_printed(case.printed, f"The kernel printed in the case '{case.name}' ({case.dtype})")]
+    what = (
+        f"The kernel printed in the case '{case.name}' ({case.dtype})" if case.dtype else f"It printed in '{case.name}'"
+    )
+    return [Text(""), *render_printed(case.printed, what)]
 
 
 def render_output(output: OutputResult) -> list[RenderableType]:

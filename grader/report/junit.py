@@ -65,7 +65,7 @@ def _suite(verdict: Verdict, stage: Stage) -> ET.Element:
 def _test_cases(stage: Stage, class_name: str) -> list[ET.Element]:
     made: list[ET.Element] = []
     for case in stage.cases:
-        item = _test_case(class_name, f"{case.name} ({case.dtype})", case.seconds)
+        item = _test_case(class_name, cases.named(case), case.seconds)
         _outcome(item, case.status, cases.in_short(case), cases.text(case))
         if case.printed:
             ET.SubElement(item, "system-out").text = case.printed

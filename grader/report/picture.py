@@ -55,6 +55,6 @@ def timeless(verdict: Verdict) -> Verdict:
     """Return the verdict without facts that change between runs and machines: times, and whether nvcc is installed."""
     stages = [structs.replace(stage, seconds=0.0) for stage in verdict.stages]
     for stage in stages:
-        if stage.name == "builds" and stage.passed:
+        if stage.name == "builds" and stage.passed and verdict.device != "python":
             stage.summary, stage.resources = "compiles", []
     return structs.replace(verdict, stages=stages, seconds=0.0, isolation_note="")

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.course import Entry
+from grader.course.python_task import PythonExercise
 from grader.course.task import Exercise, split_shape
 from grader.report.failures import indented, paragraph
 from grader.verdict.wording import words
@@ -16,16 +17,23 @@ from grader.verdict.wording import words
 
 def render_task(task: Exercise) -> RenderableType:
     """Return a task's summary, effort, prototype and tensors for the terminal."""
+    if isinstance(task, PythonExercise):
+        rows = [paragraph(task.summary), Text(""), *_effort_rows(task)]
+        needed = f"class {task.creates}: {', '.join(task.methods)}"
+        return Group(*rows, paragraph(needed, style="code", indent=4))
     others = [task.launcher(dtype) for dtype in task.dtypes[1:]]
     also = f"and the same for {words.listed(task.dtypes[1:])}: {words.listed(others)}" if others else ""
-    rows: list[RenderableType] = [paragraph(task.summary), Text("")]
-    if said := effort(task):
-        rows += [paragraph(said, style="quiet"), Text("")]
+    rows = [paragraph(task.summary), Text(""), *_effort_rows(task)]
     rows.append(paragraph(task.prototype(task.dtypes[0]), style="code", indent=4))
     if len(set(others)) == len(others) and also:
         rows.append(paragraph(also, style="quiet", indent=4))
     table = _tensors(task)
     return Group(*rows, Text(""), indented(table, 4)) if table.row_count else Group(*rows)
+
+
+def _effort_rows(task: Exercise) -> list[RenderableType]:
+    said = effort(task)
+    return [paragraph(said, style="quiet"), Text("")] if said else []
 
 
 def effort(task: Exercise | Entry) -> str:

@@ -101,10 +101,11 @@ class OutputResult(Record):
 
 
 class CaseResult(Record):
-    """The result of one case with one dtype."""
+    """The result of one case with one dtype, or of one case of a Python file."""
 
     name: Line
     dtype: Line
+    """Empty for a Python file."""
     status: Status
     dims: Sizes = field(default_factory=dict)
     problem: Line = ""
@@ -114,10 +115,13 @@ class CaseResult(Record):
     outputs), inputs (the kernel wrote to an input). The process ended: crash, timeout, exit, output (it printed too
     much), oom (out of memory), reply (it sent an invalid answer). CUDA reported an error: load, call, memory, launch,
     run. The launcher threw an exception: exception. The simulator stopped the launch: finding. The case was not run:
-    after_timeouts, after_crashes.
+    after_timeouts, after_crashes. An operation of a Python file has a wrong outcome: operations.
     """
     reasons: list[Line] = field(default_factory=list)
-    """The error messages of CUDA or the system, or the names of the inputs or outputs that the problem is about."""
+    """The error messages of CUDA or the system, or the names of the inputs or outputs that the problem is about.
+
+    For a Python file: what is wrong, then the lines of code that repeat it.
+    """
     outside: dict[str, int] = field(default_factory=dict)
     """For each output that the kernel wrote outside of, the distance in elements past its end.
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-DEVICES = {"cpu": "simulated GPU", "cuda": "GPU"}
+DEVICES = {"cpu": "simulated GPU", "cuda": "GPU", "python": "Python"}
 
 
 def count(number: float, noun: str, plural: str = "") -> str:

@@ -9,7 +9,10 @@ from tests.attacks.conftest import HERE
 
 PAGE = (course_root() / "SECURITY.md").read_text(encoding="utf-8")
 ATTACKS = {
-    path.stem for folder in ("run", "compile", "submission_sandbox", "gpu") for path in (HERE / folder).glob("*.cu")
+    path.stem
+    for folder in ("run", "compile", "submission_sandbox", "gpu", "python")
+    for path in (HERE / folder).glob("*.*")
+    if path.suffix in (".cu", ".py")
 }
 OTHER_NAMES = {"not_its_memory", "not_its_stack", "illegal_address", "host_access", "load_kernel", "stack_bytes"}
 

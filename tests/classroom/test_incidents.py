@@ -154,7 +154,7 @@ def test_a_fault_while_files_are_read_or_compared(arguments: list[str], tmp_path
 
     read = submissions._from_folder
     monkeypatch.setattr(submissions, "_from_folder", lambda folder: 1 // (folder.name != "bob") and read(folder))
-    monkeypatch.setattr(similar, "k_grams", lambda text: fail(text) if "2.0f" in text else frozenset())
+    monkeypatch.setattr(similar, "k_grams", lambda text, language: fail(text) if "2.0f" in text else frozenset())
     assert run(arguments) == 0, capsys.readouterr()
     assert grades(tmp_path / "out") == {"ann": "10", "bob": "0", "eve": "10"}
     log = (tmp_path / "out/errors.log").read_text()

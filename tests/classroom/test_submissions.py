@@ -43,7 +43,7 @@ def test_links_bombs_and_damage(tmp_path: Path) -> None:
     assert "link" in archive(tmp_path, "twice.cu", b"/etc/passwd", external_attr=(stat.S_IFLNK | 0o777) << 16)
     assert "more than 20 MB" in archive(tmp_path, "notes.txt", bytes(21 << 20))
     assert "larger than 1 MB" in archive(tmp_path, "twice.cu", bytes(2 << 20))
-    assert "no .cu file" in archive(tmp_path, "notes.txt", b"hello")
+    assert "no .cu or .py file" in archive(tmp_path, "notes.txt", b"hello")
     whole = (tmp_path / "student.zip").read_bytes()
     for broken in (b"", b"PK", whole[:-10], whole[: len(whole) // 2]):
         (tmp_path / "student.zip").write_bytes(broken)

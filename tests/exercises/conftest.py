@@ -46,7 +46,7 @@ class Kernels:
             / "".join(c if c.isalnum() else "_" for c in wrong.mistake.name)
         )
         place.mkdir(parents=True, exist_ok=True)
-        path = place / f"{wrong.entry.variable}.cu"
+        path = place / wrong.entry.file_name
         path.write_text(change(wrong.mistake.text(wrong.entry)))
         return path
 

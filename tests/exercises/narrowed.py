@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from grader.course.authoring.mistakes import Mistake
+from grader.course.python_task import PythonExercise
 from grader.course.task import Case, Exercise
 
 
@@ -22,6 +23,10 @@ def narrowed_task(task: Exercise, mistake: Mistake) -> Exercise | None:
     Return None if nothing would be removed. A mistake that *efficient* must catch keeps its cases, because it passes
     all of them.
     """
+    if isinstance(task, PythonExercise):
+        chosen = [case for case in task.cases if case.name == mistake.case]
+        assert chosen or not mistake.case, f"{task.name} has no case {mistake.case!r}"
+        return dataclasses.replace(task, cases=chosen) if chosen else None
     says = " ".join(mistake.says.lower().split())
     for case in task.cases if "efficient" not in mistake.stages else ():
         name = case.name.lower()
@@ -57,6 +62,8 @@ _HELPER = re.compile(
 
 def narrowed_text(text: str, task: Exercise, narrow: Exercise, seed: int) -> str:
     """Return the kernel with empty launchers for other dtypes. If there is one case, sizes become constants."""
+    if isinstance(task, PythonExercise):
+        return text
     (dtype,) = narrow.dtypes
     sizes = ""
     if len(narrow.cases) == 1 and narrow.efficient is None:

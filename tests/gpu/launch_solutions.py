@@ -21,11 +21,11 @@ from grader.setup.errors import GraderError
 
 
 def chosen(names: list[str]) -> list[Entry]:
-    """Return the exercises whose name contains one of ``names`` (default: all).
+    """Return the exercises with a kernel whose name contains one of ``names`` (default: all).
 
     A complete name selects only that exercise.
     """
-    entries = Course().exercises
+    entries = [entry for entry in Course().exercises if entry.language == "cuda"]
     whole = {entry.name for entry in entries}
     return [
         entry

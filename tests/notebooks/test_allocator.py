@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -164,55 +163,3 @@ def test_allocations_of_known_lengths_never_overlap() -> None:
         )
     with pytest.raises(ValueError, match="longer than the whole cache"):
         serving.known_lengths(todo, tokens=8)
-
-
-# --- the lesson's check for an allocator that a learner writes ---
-
-allocator_check = lesson_module("allocator_check")
-
-
-def test_the_lessons_allocator_passes_and_the_exercise_is_unfinished(capsys: pytest.CaptureFixture[str]) -> None:
-    assert allocator_check.check(DAY / "allocator.py")
-    capsys.readouterr()
-    assert not allocator_check.check()
-    assert "not written yet" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("right", "broken", "case", "says"),
-    [
-        ("self.owners[sequence.table[-1]] > 1", "False", "a write to a shared page", "requests no copy"),
-        ("self.owners[sequence.table[-1]] > 1", "True", "a page is filled slot by slot", "that is not shared"),
-        ("            self.owners[page] += 1", "            pass", "a write to a shared page", "no copy"),
-        ("if self.owners[page] == 0:", "if True:", "freeing one of two", "3 are free"),
-        ("self._free.append(page)", "pass", "freed pages are allocated again", "are free, of 2"),
-        ("if needed > len(self._free):", "if False:", "an append that does not fit", "IndexError"),
-        ("if needed > len(self._free):", "if needed >= len(self._free):", "freed pages", "raises OutOfPages, although"),
-        ("new + (1 if", "new + (0 if", "a copy needs a page as well", "IndexError"),
-        (
-            "if position % self.page_size == 0:",
-            "if not sequence.table:",
-            "only when the last one is full",
-            "holds the pages",
-        ),
-        ("if number not in self.sequences:", "if False:", "", ""),  # dict.pop raises a KeyError as well
-        ("self.sequences.pop(number).table", "self.sequences[number].table", "cannot be freed twice", "raise KeyError"),
-        (
-            "needed > len(self._free)",
-            "needed > len(self._free) + (tokens > 6)",
-            "random operations",
-            "7: then IndexError",
-        ),
-    ],
-)
-def test_errors_of_a_broken_allocator_are_named(
-    right: str, broken: str, case: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source = (DAY / "allocator.py").read_text()
-    assert source.count(right) == 1
-    file = tmp_path / "broken_allocator.py"
-    file.write_text(source.replace(right, broken))
-    assert allocator_check.check(file) == (not case)
-    lines = capsys.readouterr().out.splitlines()
-    failed = {name[2:]: wrong for name, wrong in itertools.pairwise(lines) if name.startswith("✗")}
-    assert not case or any(case in name and says in wrong for name, wrong in failed.items()), failed

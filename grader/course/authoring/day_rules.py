@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.course import Course, Day
 from grader.course.authoring.exercise_rules import Problem, line_of, lines_of
 from grader.course.authoring.mistakes import read_mistakes
-from grader.course.manifest import FILE, read_toml
+from grader.course.manifest import FILE, SUFFIXES, read_toml
 from grader.course.task import Exercise
 from grader.setup.errors import GraderError
 
@@ -110,7 +110,10 @@ def strays(day: Day) -> Iterator[Problem]:
             continue  # the exercise's own rules report this
     for part in ("exercises", "solutions", "tests/exercises"):
         folder = day.root / part / day.folder
-        for file in sorted([*folder.glob("*.cu"), *(folder.glob("*.toml") if part.startswith("tests") else ())]):
+        kernels = [
+            file for ending in SUFFIXES.values() for file in folder.glob(f"*{ending}") if file.name != "tasks.py"
+        ]
+        for file in sorted([*kernels, *(folder.glob("*.toml") if part.startswith("tests") else ())]):
             if file not in known:
                 yield Problem(file, f"this kernel belongs to no exercise of {FILE}")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from grader.course import Entry
 from grader.course.authoring.mistakes import Mistakes, read_mistakes
 from grader.course.manifest import ALWAYS, FILE, WANTED, read_manifest
+from grader.course.python_task import OPERATIONS, PythonExercise
 from grader.course.task import Exercise
 from grader.course.tolerance import LARGEST
 from grader.frontend import course_headers
@@ -97,7 +98,7 @@ def files(draft: Draft) -> Iterator[Problem]:
         if not file.is_file():
             yield Problem(file, "the file is missing")
     if len(entry.designs) < DESIGNS:
-        place = entry.wrong_kernels.with_suffix(".<design>.cu")
+        place = entry.wrong_kernels.with_suffix(f".<design>{entry.skeleton.suffix}")
         yield Problem(place, f"{len(entry.designs)} of at least {DESIGNS} correct kernels of other designs")
 
 
@@ -124,7 +125,7 @@ def headers(draft: Draft) -> Iterator[Problem]:
     known = course_headers.names()
     for file in (entry.skeleton, entry.solution, *entry.designs):
         for number, line in enumerate(lines_of(file), 1):
-            include = re.match(r"\s*#\s*include\s*\"([^\"]*)", line)
+            include = entry.language == "cuda" and re.match(r"\s*#\s*include\s*\"([^\"]*)", line)
             if include and include[1] not in known:
                 yield Problem(
                     file,
@@ -168,9 +169,9 @@ def given_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
     within = False
     for number, line in enumerate(lines, 1):
         stripped = line.strip()
-        comment = stripped.startswith("//")
+        comment = stripped.startswith(("//", "# "))
         within = comment and (within or "TODO" in stripped)
-        if stripped and not within and not ("TODO" in stripped and "//" in stripped):
+        if stripped and not within and not ("TODO" in stripped and ("//" in stripped or "# " in stripped)):
             yield number, stripped
 
 
@@ -243,6 +244,10 @@ def summary(draft: Draft) -> Iterator[Problem]:
 def stages(draft: Draft) -> Iterator[Problem]:
     """Check that course.toml lists exactly the stages for which tasks.py has data."""
     task, entry = draft.task, draft.entry
+    if isinstance(task, PythonExercise) != (entry.language == "python"):
+        yield draft.described(f"it is not described as an exercise whose language is {entry.language}")
+    if entry.language == "python":
+        return
     if bool(task.bars) != (task.efficient is not None):
         yield draft.described(
             "bars= and efficient= belong together: give the limits on counters, and the case in which they are counted"
@@ -265,6 +270,10 @@ def tolerances(draft: Draft) -> Iterator[Problem]:
 def sizes(draft: Draft) -> Iterator[Problem]:
     """Check for odd sizes, empty input, and a case with random sizes."""
     task = draft.task
+    if isinstance(task, PythonExercise):
+        if not any(callable(case.dims[OPERATIONS]) for case in task.cases):
+            yield draft.described("no case draws its operations")
+        return
     fixed = {value for case in task.cases for value in case.dims.values() if type(value) is int}
     for size in (0, 1, 2):
         if size not in fixed:
@@ -283,6 +292,7 @@ def reference(draft: Draft) -> Iterator[Problem]:
     task = draft.task
     if not task.cases:
         yield draft.described("there is no case")
+    if not task.cases or isinstance(task, PythonExercise):
         return
     case = task.cases[0]
     try:

@@ -21,7 +21,7 @@ def move_renamed(course: Course) -> list[str]:
     notes = []
     for name, entry in course.former_names.items():
         day, _, variable = name.partition("/")
-        old = course.root / "exercises" / day / f"{variable}.cu"
+        old = course.root / "exercises" / day / f"{variable}{entry.skeleton.suffix}"
         if old.is_file() and not old.is_symlink() and not _without_work(course, old, entry):
             notes.append(_move(course, old, entry))
     return notes

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from grader.course.manifest import FILE, former_names
+from grader.course.manifest import FILE, SUFFIXES, former_names
 from grader.setup import shipped
 from grader.setup.errors import GraderError
 
@@ -97,7 +97,7 @@ def _write(root: Path, course: Path) -> Done:
         now[name] = _hash(content)
         _bring_up_to_date(root, name, content, before.get(name), done)
         path = PurePosixPath(name)
-        if path.parts[0] == "exercises" and path.suffix == ".cu":
+        if path.parts[0] == "exercises" and path.name != "tasks.py" and path.suffix in SUFFIXES.values():
             copy = skeleton_copy(root, path.parts[1], path.name)
             if _hash_of(copy) != now[name]:
                 _replace(copy, content)
@@ -128,10 +128,10 @@ def _follow_renames(root: Path, course: Path, before: dict[str, str], files: set
 def _present_place(old: str, days: Mapping[str, str], exercises: Mapping[str, str]) -> str:
     """Return the path of a file after the renaming of its day and its exercise."""
     folder, day, *rest = PurePosixPath(old).parts
-    if len(rest) == 1 and rest[0].endswith(".cu"):
-        name = f"{day}/{rest[0].removesuffix('.cu')}"
+    if len(rest) == 1 and (suffix := PurePosixPath(old).suffix) in SUFFIXES.values():
+        name = f"{day}/{rest[0].removesuffix(suffix)}"
         if name in exercises:
-            return f"{folder}/{exercises[name]}.cu"
+            return f"{folder}/{exercises[name]}{suffix}"
     return "/".join((folder, days.get(day, day), *rest))
 
 

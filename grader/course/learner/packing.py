@@ -1,8 +1,8 @@
 """``grader submit``: packs the exercises that a learner solved into one archive.
 
-It holds only the files that course.toml lists: DAY/NAME.cu as in exercises/, submission.json with the results of the
-learner's own checks, and leaderboard.txt for learners who opt in. The same files always give the same archive. The
-recipient need not trust it: `grader grade` reads only the kernels, and grades them again.
+It holds only the files that course.toml lists: DAY/NAME.cu (or .py) as in exercises/, submission.json with the results
+of the learner's own checks, and leaderboard.txt for learners who opt in. The same files always give the same archive.
+The recipient need not trust it: `grader grade` reads only the exercises' files, and grades them again.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def pack(
         elif passed or unfinished:
             packed.entries.append(entry)
             packed.unfinished += [] if passed else [entry]
-            files[f"{entry.name}.cu"] = content
+            files[f"{entry.day}/{entry.file_name}"] = content
         else:
             packed.begun.append(entry)
     if not files:
@@ -96,8 +96,8 @@ def _list(entries: Sequence[Entry], progress: Progress, files: dict[str, bytes])
     listed = [
         {
             "exercise": entry.name,
-            "file": f"{entry.name}.cu",
-            "sha256": hashlib.sha256(files[f"{entry.name}.cu"]).hexdigest(),
+            "file": f"{entry.day}/{entry.file_name}",
+            "sha256": hashlib.sha256(files[f"{entry.day}/{entry.file_name}"]).hexdigest(),
             "passed": progress.of(entry.name).passed,
             "first_passed": progress.of(entry.name).first_passed,
             "checks": progress.of(entry.name).checks,

@@ -47,24 +47,31 @@ class Jail:
     gpu: bool = False
 
     def start(
-        self, program: Path, arguments: Sequence[str], files: Sequence[Path], environment: Mapping[str, str]
+        self,
+        program: Path,
+        arguments: Sequence[str],
+        files: Sequence[Path],
+        environment: Mapping[str, str],
+        linked: Sequence[Path] = (),
     ) -> Start:
         """Return the command that starts ``program`` in this sandbox.
 
-        The program can read only ``files``, its libraries, and the files of the GPU's driver if ``gpu`` is set.
+        The program can read only ``files``, the libraries that it and the files ``linked`` use, and the files of the
+        GPU's driver if ``gpu`` is set.
         """
         words = [*arguments, self.tier, "gpu" if self.gpu else "simulator"]
         if self.tier == "none":
             return Start([str(program), *words], {"env": {**environment}}, {file: file for file in files})
         staged = {file: reachable(file) for file in (program, *files)}
-        libraries = list(shared_libraries(program))
+        libraries = [library for file in (program, *linked) for library in shared_libraries(file)]
         for library in driver.libraries() if self.gpu else ():
             libraries += [library, *(shared_libraries(library) if library.name == "libcuda.so.1" else ())]
-        libraries = list(dict.fromkeys(libraries))
-        search = ":".join(dict.fromkeys(str(library.parent) for library in libraries))
+        places = {library: reachable(library) for library in libraries}
+        inside = places.values() if self.tier == "landlock" else places
+        search = ":".join(dict.fromkeys(str(library.parent) for library in inside))
         environment = {**environment, "LD_LIBRARY_PATH": search}
         if self.tier == "landlock":
-            visible = [str(path) for path in (*staged.values(), *libraries)]
+            visible = [str(path) for path in (*staged.values(), *inside)]
             if self.gpu:
                 visible += [*driver.READ, *driver.OWN_PROCESS, "--", *driver.devices(), driver.THREADS]
             argv = [*as_unprivileged(), str(staged[program]), *words, *visible]
@@ -72,7 +79,7 @@ class Jail:
         argv = [*as_unprivileged(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
         for name, value in environment.items():
             argv += ["--setenv", name, value]
-        for file, source in [*staged.items(), *((library, library) for library in libraries)]:
+        for file, source in [*staged.items(), *places.items()]:
             argv += ["--ro-bind", str(source), str(file)]
         if self.gpu:
             argv += ["--proc", "/proc"]  # a /proc that shows only processes of the sandbox
@@ -95,7 +102,7 @@ def shared_libraries(program: Path) -> tuple[Path, ...]:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise GraderError(f"the libraries of the runner cannot be listed: {error}") from error
     found = [Path(path) for path in re.findall(r"(?:=>\s*|^\s*)(/\S+) \(0x", done.stdout, re.MULTILINE)]
-    if done.returncode != 0 or not found:
+    if done.returncode != 0 or not (found or "statically linked" in done.stdout):
         raise GraderError(f"the libraries of the runner cannot be listed: {done.stderr.strip()}")
     return tuple(found)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from grader.execution.jail.running import NO_JAIL, Jail
+from grader.execution.jail.running import NO_JAIL, Jail, Start
 from grader.execution.runner.answers import MOST_BYTES, MOST_PRINTED, Answer, Ended, Malformed, Refused, clean, parse
 from grader.setup.errors import GraderError
 
@@ -81,6 +81,8 @@ class Child:
     _pid: int = 0
     """The runner's process id. In a sandbox it differs from that of the started process, which is bwrap."""
 
+    returning: ClassVar[str] = "returning from the launcher"
+    """What the process should do instead of ending."""
     started: ClassVar[set[int]] = set()
     """The process ids of all runners that were started so far."""
 
@@ -168,7 +170,7 @@ class Child:
             reply.answer = Ended("oom", f"it used more than {most_memory >> 30} GB of memory and was stopped")
         elif late:
             why = "an infinite loop, a deadlock, or far too slow"
-            reply.answer = Ended("timeout", f"it did not finish within {timeout:g} s and was stopped: {why}")
+            reply.answer = Ended("timeout", f"it did not finish within {timeout:.3g} s and was stopped: {why}")
             reply.printed = self.new_output()
         else:
             reply.answer = self._how_it_ended(process)
@@ -197,14 +199,14 @@ class Child:
             asleep += self._asleep() and os.path.exists(f"/proc/{self._pid}")
             # Its state decides, not the time that passed: on a busy machine, a process may take seconds to end.
             if asleep > 20 or self._cpu_used() > cpu_before + 2.0:
-                return Ended("exit", "it closed its connection instead of returning from the launcher")
+                return Ended("exit", f"it closed its connection instead of {self.returning}")
         if self.jail.tier == "bwrap" and 128 < status < 128 + signal.NSIG:
             status = 128 - status  # bubblewrap returns 128 plus the signal's number
         if status < 0:
             number = signal.Signals(-status) if -status in list(signal.Signals) else None
             fallback = ("crash", f"it was ended by signal {-status}")
             return Ended(*(_SIGNALS.get(number, fallback) if number else fallback))
-        return Ended("exit", f"it ended the process with exit code {status} instead of returning from the launcher")
+        return Ended("exit", f"it ended the process with exit code {status} instead of {self.returning}")
 
     def _answer_soon(self, sock: socket.socket) -> bytes:
         """Poll for an answer for two seconds; empty if none arrives or the child ends."""
@@ -226,11 +228,7 @@ class Child:
         self._printed = os.memfd_create("grader-printed", os.MFD_CLOEXEC)
         self._seen = 0
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        on_gpu = self.jail.gpu or (self.libsim is None and self.jail.tier == "none")
-        megabytes = 0 if on_gpu else SIMULATOR_MEGABYTES  # 0 is no limit: CUDA reserves a huge address range
-        arguments = [str(theirs.fileno()), str(megabytes), str(self.cpu_seconds)]
-        files = [self.kernel, *([self.libsim] if self.libsim else [])]
-        start = self.jail.start(self.program, arguments, files, self._environment())
+        start = self._start(theirs.fileno())
         try:
             self._process = subprocess.Popen(
                 start.argv,
@@ -272,6 +270,14 @@ class Child:
         if isinstance(reply.answer, Refused):
             raise LoadFailed(f"the kernel cannot be loaded: {reply.answer.reason}", reply.printed)
         return reply.printed
+
+    def _start(self, number: int) -> Start:
+        """Return the command that starts the process with the socket ``number``."""
+        on_gpu = self.jail.gpu or (self.libsim is None and self.jail.tier == "none")
+        megabytes = 0 if on_gpu else SIMULATOR_MEGABYTES  # 0 is no limit: CUDA reserves a huge address range
+        arguments = [str(number), str(megabytes), str(self.cpu_seconds)]
+        files = [self.kernel, *([self.libsim] if self.libsim else [])]
+        return self.jail.start(self.program, arguments, files, self._environment())
 
     def _wait_until_ready(self) -> None:
         """Wait until the child is confined, and read its process id. The child has not yet loaded the kernel."""

@@ -7,6 +7,7 @@ from html import escape
 
 from grader.course import Course, Entry
 from grader.course.learner import pristine
+from grader.course.python_task import PythonExercise
 from grader.course.task import Bar, Exercise
 from grader.frontend.dtypes import DTYPES
 from grader.judge.timing.goals import with_time_bars
@@ -32,10 +33,7 @@ def page(course: Course, entry: Entry) -> str:
         + escaped(effort(entry)),
         escaped(exercise.summary),
         f"```sh\ngrader watch {entry.name}\n```",
-        "## The launcher" + ("s" if len(exercise.dtypes) > 1 else ""),
-        _fenced(_broken(exercise.prototype(exercise.dtypes[0])) + ";", "cuda"),
-        *_likewise(exercise),
-        _tensors(exercise),
+        *_interface(exercise),
         "## Cases",
         "\n".join(f"- {escaped(case.name)}{_only(case.dtypes)}" for case in exercise.cases),
         *_bars(exercise),
@@ -46,8 +44,21 @@ def page(course: Course, entry: Entry) -> str:
     # Show the original skeleton: a learner's file may already be solved.
     found = pristine.find(course, entry)
     text = found.content.decode() if found else entry.skeleton.read_text(encoding="utf-8")
-    parts += ["## What you start from", f"`exercises/{entry.name}.cu`", _fenced(text, "cuda")]
+    parts += ["## What you start from", f"`exercises/{entry.day}/{entry.file_name}`", _fenced(text, entry.language)]
     return "\n\n".join(parts) + "\n"
+
+
+def _interface(exercise: Exercise) -> list[str]:
+    """Return what the file must define: launchers with their tensors, or a Python class."""
+    if isinstance(exercise, PythonExercise):
+        methods = ", ".join(f"`{method}`" for method in exercise.methods)
+        return ["## The class", f"`{exercise.creates}` with {methods}."]
+    return [
+        "## The launcher" + ("s" if len(exercise.dtypes) > 1 else ""),
+        _fenced(_broken(exercise.prototype(exercise.dtypes[0])) + ";", "cuda"),
+        *_likewise(exercise),
+        _tensors(exercise),
+    ]
 
 
 def _fenced(text: str, language: str) -> str:

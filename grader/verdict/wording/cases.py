@@ -20,6 +20,7 @@ _IN_SHORT = {
     "exception": "the launcher threw an exception",
     "finding": "stopped by a finding",
     "oom": "out of memory",
+    "operations": "an operation has a wrong outcome",
     "memory": "out of memory",
     "after_timeouts": "not run: too many cases did not finish in time",
     "after_crashes": "not run: too many cases ended the process",
@@ -30,10 +31,15 @@ PROBLEMS = tuple(_IN_SHORT)
 """The values of ``CaseResult.problem``, except "wrong" and "unwritten", which the text of an output describes."""
 
 
+def named(case: CaseResult) -> str:
+    """Return a case's name, and its dtype if it has one: ``not a multiple of the block (f32)``."""
+    return f"{case.name} ({case.dtype})" if case.dtype else case.name
+
+
 def heading(case: CaseResult) -> str:
     """Return a case's name, dtype and sizes: ``not a multiple of the block (f32: rows=3 columns=129)``."""
-    sizes = words.sizes(case.dims)
-    return f"{case.name} ({case.dtype}: {sizes})" if sizes else f"{case.name} ({case.dtype})"
+    facts = ": ".join(filter(None, [case.dtype, words.sizes(case.dims)]))
+    return f"{case.name} ({facts})" if facts else case.name
 
 
 def in_short(case: CaseResult) -> str:
@@ -41,11 +47,15 @@ def in_short(case: CaseResult) -> str:
     wrong = next((output for output in case.outputs if not output.passed), None)
     if wrong is not None and case.problem in ("wrong", "unwritten"):
         return outputs.in_short(wrong)
+    if case.problem == "operations" and case.reasons:
+        return case.reasons[0]
     return findings.title(case.findings[0]) if case.findings else _IN_SHORT.get(case.problem, case.problem)
 
 
 def reason(case: CaseResult) -> str:
     """Return why a case failed, in a sentence or two; empty if its wrong outputs or its findings explain it."""
+    if case.reasons and not case.dtype:
+        return f"{case.reasons[0]}\n" + words.indented("\n".join(case.reasons[1:]))
     said = "; ".join(case.reasons)
     match case.problem:
         case "crash" | "timeout" | "exit" | "output" | "oom" | "reply":

