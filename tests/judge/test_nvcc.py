@@ -89,7 +89,7 @@ def test_a_file_that_nvcc_compiles_passes_and_shows_resource_usage(tmp_path: Pat
     verdict = verdict_with("", tmp_path)
     builds = verdict.stages[0]
     assert verdict.passed and builds.resources and all(item.registers for item in builds.resources)
-    assert f"by {find_nvcc()} for sm_90a" in seen(verdict)
+    assert f"with {find_nvcc()} for sm_90a" in seen(verdict)
     assert "occupancy" in as_text(verdict, verbose=True)
 
 

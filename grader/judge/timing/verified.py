@@ -20,9 +20,8 @@ The overhead of passing memory, requesting and reading is subtracted. It is the 
 steps, in a separate process that ends before the kernel's process starts. The overhead is measured again after the
 kernel's process. The shorter of the two times counts, because a kernel could only make the second one longer.
 
-A size is measured with at least ``FEWEST_SETS`` sets of inputs, and with more until the time is precise enough. More
-sets would not make an attack harder: each call is compared with the reference, and a kernel could only make its own
-times vary more.
+A size is measured with at least ``FEWEST_SETS`` sets of inputs, and with more until the time is precise enough. To
+lower the median, a kernel must cheat in more than half of these calls, and each of them is compared with the reference.
 
 A time below the physical floor is an error. The floor is the longer of two times (``grader.judge.timing.floor``): that
 of the bytes at the memory's peak rate, without those that the cache may hold, and that of the operations at the SMs'
