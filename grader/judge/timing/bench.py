@@ -23,6 +23,7 @@ import functools
 import logging
 import os
 import platform
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ from grader.course import Course, Entry
 from grader.course.task import Call, Case, Exercise, named_arguments
 from grader.execution.build.build import compile_kernel
 from grader.execution.jail.running import NO_JAIL, Jail
-from grader.execution.runner.answers import Ended, Malformed, parse_times, why_failed
+from grader.execution.runner.answers import Ended, Malformed, Refused, parse_times, why_failed
 from grader.execution.runner.buffers import Buffers, prepare
 from grader.execution.runner.client import Child
 from grader.execution.runner.gpu import GpuMemory, SharingFailed, gpu_architecture, uuid
@@ -56,6 +57,9 @@ HOST_CLOCK = "time of the simulator on this machine's processor, not a GPU's tim
 MOST_SETS = 16
 TIMEOUT = 120.0
 OURS = "ours"
+
+_NOT_MAPPED = re.compile("cannot be mapped|cannot share memory")
+"""The reason of a runner that cannot use the grader's device memory: ``map`` in ``runner/source/device_cuda.cu``."""
 
 Clock = Callable[[int], list[float]]
 """A function that executes a number of runs, and returns the microseconds of each run."""
@@ -158,6 +162,7 @@ def _on_gpu(
     machine.compiler = str(kernel.plan.compiler)
     runner = build_runner("cuda", arch)
     timings = []
+    shared = True
     with Child(runner, kernel.library, kernel.libsim, jail=jail) as child:
         for case in task.bench:
             if sizes is not None and case.name not in sizes:
@@ -165,20 +170,25 @@ def _on_gpu(
             for dtype in case.dtypes or task.dtypes:
                 require_launcher(kernel.launchers, parse_prototype(task.prototype(dtype)), path.name)
                 say(f"{case.name} ({dtype})")
-                timings.append(_time_one(task, case, dtype, child, machine, compiled, pace))
+                try:
+                    timing = _time_one(task, case, dtype, child, machine, compiled, pace, shared)
+                except SharingFailed:  # use files from now on
+                    shared = False
+                    timing = _time_one(task, case, dtype, child, machine, compiled, pace, shared)
+                timings.append(timing)
                 torch.cuda.empty_cache()
     return timings
 
 
 def _time_one(
-    task: Exercise, case: Case, dtype: str, child: Child, machine: Machine, compiled: bool, pace: Pace
+    task: Exercise, case: Case, dtype: str, child: Child, machine: Machine, compiled: bool, pace: Pace, shared: bool
 ) -> Timing:
     call = draw_on_gpu(task, case, dtype, task.case_seed(secrets.randbits(48), case, dtype), keep_on=GPU)
     least = task.roofline_bytes(call)
     size = sum(t.numel() * t.element_size() for t in call.tensors.values())
     sets, flush = rotation(size, machine.l2_bytes)
     timing = Timing(case.name, dtype, GPU_CLOCK, dict(call.dims), bytes=least, flops=task.operations(call))
-    with _placed(call) as buffers:
+    with _placed(call, shared) as buffers:
         clocks: dict[str, Clock] = {
             OURS: lambda runs: time_in_child(task, call, buffers, child, runs, sets, flush, pace.warmup)
         }
@@ -202,15 +212,12 @@ def _time_one(
     return timing
 
 
-def _placed(call: Call) -> Buffers:
-    """Return the memory of a call whose tensors are on the GPU: device memory, or files if it cannot be shared."""
-    import torch
-
-    try:
+def _placed(call: Call, shared: bool) -> Buffers:
+    """Return the memory of a call whose tensors are on the GPU: shared device memory, or files."""
+    if shared:
         return prepare_on_device(call, GpuMemory)
-    except (SharingFailed, torch.OutOfMemoryError):
-        moved = {name: tensor.cpu() for name, tensor in call.tensors.items()}
-        return prepare(dataclasses.replace(call, tensors=moved), quick=True)
+    moved = {name: tensor.cpu() for name, tensor in call.tensors.items()}
+    return prepare(dataclasses.replace(call, tensors=moved), quick=True)
 
 
 def copy_of(size: int, l2_bytes: int, pace: Pace = THOROUGH) -> float:
@@ -282,6 +289,8 @@ def time_in_child(
     where = f"{task.name} at {call.case.name} ({call.dtype})"
     if isinstance(reply.answer, Ended):
         raise GraderError(f"{where}: the kernel did not return: {reply.answer.text}")
+    if isinstance(reply.answer, Refused) and buffers.where and _NOT_MAPPED.search(reply.answer.reason):
+        raise SharingFailed(reply.answer.reason)
     if why := why_failed(reply.answer):
         raise GraderError(f"{where}: the kernel failed: {why}", "Run `grader check`, which finds more errors.")
     try:

@@ -10,6 +10,7 @@ from typing import Any
 
 from grader.course.task import Call
 from grader.execution.runner.buffers import Buffers, places, poisoned_on
+from grader.execution.runner.gpu import SharingFailed
 from grader.frontend.dtypes import torch_dtype
 from grader.setup.errors import GraderError
 
@@ -79,14 +80,19 @@ class DeviceBuffers(Buffers):
 def prepare_on_device(call: Call, memory: Callable[[int], Any]) -> DeviceBuffers:
     """Place a call, whose tensors are on the device, in memory that ``memory(bytes)`` allocates.
 
-    Raise SharingFailed, or torch's OutOfMemoryError, if that is impossible.
+    Raise SharingFailed if that is impossible.
     """
-    layout = Layout(call, memory.device)  # type: ignore[attr-defined]
+    import torch
+
     with contextlib.ExitStack() as held:
-        allocated = memory(layout.end)
-        held.callback(allocated.close)
-        layout.write(call, allocated)
-        allocated.finish()
+        try:
+            layout = Layout(call, memory.device)  # type: ignore[attr-defined]
+            allocated = memory(layout.end)
+            held.callback(allocated.close)
+            layout.write(call, allocated)
+            allocated.finish()
+        except torch.OutOfMemoryError as error:
+            raise SharingFailed("this GPU has too little memory to share it") from error
         known = layout.buffers
         report = os.memfd_create("grader-report", os.MFD_CLOEXEC)
         held.pop_all()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from grader import course
 from grader.cli.app import run
@@ -272,28 +274,50 @@ def test_a_whole_stage(entry: Entry, pretended_gpu: None, monkeypatch: pytest.Mo
     assert said[1:] == ["building", "small (f32)", "large (f32)", "the grader's own clock"]
 
 
-@pytest.mark.parametrize("shared", [True, False])
+class NoMemory(HostMemory):
+    """Memory that the driver cannot share, as under WSL."""
+
+    def __init__(self, size: int) -> None:
+        raise SharingFailed("cuMemCreate returns error 801")
+
+
+class FullMemory(HostMemory):
+    """Memory of a GPU that has too little of it."""
+
+    def __init__(self, size: int) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
+
+
+class UnmappableMemory(HostMemory):
+    """Memory that the kernel's process cannot map."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        os.close(self.file)
+        self.file = os.open(os.devnull, os.O_RDWR)
+
+
+@pytest.mark.parametrize(
+    ("memory", "words"),
+    [(HostMemory, [7, 7]), (NoMemory, [5, 5]), (FullMemory, [5, 5]), (UnmappableMemory, [7, 5, 5])],
+)
 def test_times_are_the_same_where_memory_cannot_be_shared(
-    entry: Entry, pretended_gpu: None, monkeypatch: pytest.MonkeyPatch, shared: bool
+    entry: Entry, pretended_gpu: None, monkeypatch: pytest.MonkeyPatch, memory: Any, words: list[int]
 ) -> None:
-    """Copy the tensors through files if the driver cannot share memory, as under WSL."""
-    asked: list[str] = []
+    """Copy the tensors through files if memory cannot be shared, and try that only once."""
+    asked: list[list[str]] = []
     whole = Child.request
 
     def request(child: Child, text: str, *arguments: Any, **more: Any) -> Any:
-        asked.append(text.partition("\n")[0])
+        asked.append(text.partition("\n")[0].split())
         return whole(child, text, *arguments, **more)
 
-    class NotShared(HostMemory):
-        def __init__(self, size: int) -> None:
-            raise SharingFailed("cuMemCreate returns error 801")
-
     monkeypatch.setattr(Child, "request", request)
-    monkeypatch.setattr(b, "GpuMemory", HostMemory if shared else NotShared)
+    monkeypatch.setattr(b, "GpuMemory", memory)
     timings = b.bench(entry, compiled=False, pace=events.QUICK).timings
     assert [timing.note for timing in timings] == ["", ""] and all(timing.runs >= 10 for timing in timings)
-    assert {len(head.split()) for head in asked} == {7 if shared else 5}
-    assert {head.split()[2] for head in asked} == {"2"}, "two runs before the timed ones"
+    assert [len(head) for head in asked if head[3] == "1"] == words, "each size begins with one run"
+    assert {head[2] for head in asked} == {"2"}, "two runs before the timed ones"
 
 
 def test_a_check_takes_short_turns_and_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,8 +399,6 @@ def test_times_of_the_simulator_are_labeled_as_such(entry: Entry) -> None:
 
 
 def test_without_a_gpu_there_is_one_clear_message() -> None:
-    import torch
-
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     with pytest.raises(GraderError, match="no usable GPU"):
