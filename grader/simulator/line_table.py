@@ -71,4 +71,4 @@ def _number(code: bytes, place: int, signed: bool = False) -> tuple[int, int]:
         shift += 7
         if byte < 128:
             return value - (1 << shift) if signed and byte & 64 else value, place
-    raise ValueError("a number of more than 64 bits")
+    raise ValueError("the line table has a number of more than 64 bits")

@@ -104,7 +104,7 @@ class Finding(Side, kw_only=True):
             facts: AnyPayload | None = msgspec.convert(self.payload, payload) if payload else None
             return facts
         except msgspec.ValidationError as error:
-            raise ValueError(f"the payload of {self.kind}: {error}") from error
+            raise ValueError(f"the payload of the finding {self.kind} is invalid: {error}") from error
 
 
 def _is_small(value: Any, depth: int = 0) -> bool:
@@ -212,7 +212,7 @@ EVENT_KINDS = {
 The numbers are those of ``Access`` in ``checks/core/site.h`` and ``EventKind`` in ``checks/report/recording.h``.
 """
 NAMED = ("barrier_wait", "warp_sync", "blocked")
-"""The kinds of events whose fourth number is the name of a barrier or intrinsic rather than a memory."""
+"""The kinds of events whose fourth field names a barrier or an intrinsic instead of a memory (``RecordedEvent``)."""
 OF_BLOCK = ("barrier_complete", "mbarrier_phase_complete")
 """The kinds of events that belong to a whole block, not to a thread."""
 RecordedEvent = tuple[Small, Small, Small, Small, Offset, Small, Small, Small, Word, Word]

@@ -1,7 +1,7 @@
 """Conversion of addresses in a kernel library to places in the learner's file.
 
-The return address of a check identifies an access. ``addr2line`` gives its source line. The column, for the caret of a
-finding, is read from the debug information.
+Each access calls a check, and the return address of this call identifies the access. ``addr2line`` gives its source
+line. The column, for the caret of a finding, is read from the debug information.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ _asking = threading.Lock()
 
 @functools.lru_cache(maxsize=2)
 def _server(tool: str, library: Path, process: int) -> Server:
-    """Return the addr2line server of this process: forked processes would read each other's answers."""
+    """Return the addr2line server of this process. Processes that share one after a fork would mix up the answers."""
     return Server([tool, "-a", "-i", "-e", str(library)])
 
 
@@ -225,7 +225,10 @@ class _DebugInfo:
         return found
 
     def _functions(self) -> Iterator[list[tuple[Any, int, list[tuple[int, int]]]]]:
-        """Yield two lists of functions with code. The second, rarely needed, has lambdas inside inlined functions."""
+        """Yield two lists of functions that have machine code of their own.
+
+        The second list has the lambdas inside inlined functions. It is rarely needed.
+        """
         if not self._with_code:
             for unit in self._units:
                 top = unit.get_top_DIE()
@@ -267,7 +270,8 @@ class _DebugInfo:
             row = bisect.bisect_right(self._rows, address, key=lambda row: row[0]) - 1
             return self._rows[row][1] if row >= 0 else 0
         calls = self._calls(address)
-        # The deepest call is the innermost: frame 1 is its caller.
+        # Calls are sorted from the outermost to the innermost. Frame 0 is the innermost function, so the innermost call
+        # is in frame 1.
         return calls[len(calls) - depth][1] if depth <= len(calls) else 0
 
 

@@ -54,7 +54,8 @@ def read_with(argv: Sequence[str], said: str = "") -> str | None:
 class Server:
     """A program that answers several questions, and reads the library once.
 
-    Its processor time and memory are limited for all questions together; it ends with this object.
+    The limits on processor time and memory apply to all questions together. The program ends when this object is
+    deleted.
     """
 
     def __init__(self, argv: Sequence[str]) -> None:
@@ -66,10 +67,10 @@ class Server:
             _limit(self._process)
 
     def ask(self, said: str, last: re.Pattern[bytes]) -> str | None:
-        """Return the output for a question, up to ``last``, which ends the answer.
+        """Send the input ``said`` and return the program's output up to a match of ``last``.
 
-        ``said`` must fit into a pipe, 64 KiB. Returns None if the answer fails or exceeds the limits, also for all
-        later questions.
+        ``said`` must fit into a pipe (64 KiB). If the program ends or exceeds the limits, this call and all later ones
+        return None.
         """
         if not self._end.alive:
             return None

@@ -1,9 +1,9 @@
 // Allocation in the arena.
 //
-// Freed memory is reused only when no untouched space is left, and there is as much of that as the device is large. A
-// use after free therefore accesses memory without an owner, which the checks detect. The address space is reserved,
-// not backed: only written pages cost memory. The reservation exceeds the device's size, for host memory that the
-// device can access.
+// The arena has as much address space as the device has memory, or more. Freed memory is reused only when all of this
+// space has been used once. Until then, a use after free accesses memory that belongs to no allocation, which the
+// checks detect. The address space is only reserved, so only written pages use memory of the machine. The reservation
+// is larger than the device's memory, because it also holds host memory that the device can access.
 #include "arena.h"
 
 #include <pthread.h>

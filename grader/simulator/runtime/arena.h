@@ -9,9 +9,9 @@
 
 namespace sim::arena {
 
-// The kind of memory of an allocation. Only `device` is limited by the device's size. Pinned and managed memory are
-// `host`: on a GPU, managed memory migrates to the host when the device is full. `heap` is for malloc and new in
-// kernels.
+// The kind of memory of an allocation. `device` allocations must fit the device's memory together. `host` is pinned or
+// managed memory and has no such limit: on a GPU, managed memory migrates to the host when the device is full. `heap`
+// is for malloc and new in kernels.
 enum class Home : uint8_t { device, host, heap };
 
 // Allocates at 256-byte alignment plus `offset`. The memory is filled with 0xFF unless it is large. Returns null when

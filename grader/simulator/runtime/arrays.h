@@ -5,7 +5,7 @@
 
 struct cudaArray {
     char* base;
-    // In elements, as requested; 0 for a height or depth that the array does not have.
+    // The requested size in elements. `height` is 0 for a 1D array, `depth` is 0 for a 1D or 2D array.
     size_t width, height, depth;
     unsigned flags;
     cudaChannelFormatDesc channels;

@@ -60,7 +60,7 @@ void CopyGroups<Copy>::perform_first() {
 
 template <typename Copy>
 void CopyGroups<Copy>::wait(unsigned may_pend) {
-    // Committed groups are 0 .. group_ - 1; all except the latest `may_pend` must be complete.
+    // The groups 0 to group_ - 1 are committed. Perform the copies of all of them except the last `may_pend` groups.
     while (first_ < count_ && entries_[first_].group + may_pend < group_) perform_first();
 }
 

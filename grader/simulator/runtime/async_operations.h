@@ -4,8 +4,9 @@
 //   Mbarrier     per block: an object in shared memory that counts arrivals and bytes. Any thread of the block may
 //                wait for a phase; threads of the whole cluster may arrive
 //
-// An operation is performed as late as the program allows: in a group, when its thread waits; on an mbarrier, when no
-// thread of the worker can continue otherwise. A kernel that does not wait therefore reads the old contents.
+// An operation is performed as late as the program allows. If it belongs to a group, it is performed when its thread
+// waits for the group. If it arrives at an mbarrier, it is performed when no thread of the worker can continue without
+// it. A kernel that does not wait therefore reads the old contents.
 #pragma once
 
 #include <stddef.h>
@@ -23,10 +24,10 @@ struct Copy {
     void* to;
     const void* from;
     unsigned bytes;
-    unsigned zero_fill;  // the last bytes of `bytes`, which are filled with zeros instead of copied
+    unsigned zero_fill;  // this many of `bytes`, at the end, are filled with zeros instead of copied
 };
 
-// The copies of one thread in their groups; Copy is Copy or BulkCopy.
+// The queue of one thread's copies, with the group of each. The template parameter is sim::Copy or BulkCopy.
 template <typename Copy>
 class CopyGroups {
   public:
@@ -80,14 +81,15 @@ struct MbarrierOperation {
     BulkCopy copy;
     uint64_t value[2];  // stored by st.async: the source of its copy
     Mbarrier* barrier;
-    Thread* thread;  // the thread that started the operation; it has the place in the source
-    Site site;
+    Thread* thread;  // the thread that started the operation
+    Site site;       // the place in the source where it started
     const void* address;
     bool is_arrival;
-    uint64_t copies;  // for cp.async.mbarrier.arrive: the number of the last cp.async that must be done before
+    uint64_t copies;  // for cp.async.mbarrier.arrive: number of the last cp.async that must complete before it
     uint64_t number;
     MbarrierOperation* next;
-    // For tcgen05.commit: the block whose tensor operations up to number `copies` must be done before; else null.
+    // For tcgen05.commit: the block whose tensor operations, up to number `copies`, must complete before the arrival.
+    // Null for other operations.
     Block* tensor;
 };
 

@@ -72,7 +72,8 @@ T floating_result(AtomicOp op, T old, T operand) {
     }
 }
 
-// Returns whether the operation only moves bits. These must not be converted to a floating-point value and back.
+// Returns whether the operation only moves bits. For such an operation, the bits must not be converted to a
+// floating-point value and back, which may change a NaN.
 bool moves(AtomicOp op) { return op == AtomicOp::exchange || op == AtomicOp::store || op == AtomicOp::load; }
 
 template <typename T, typename Bits>

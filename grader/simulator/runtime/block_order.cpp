@@ -13,7 +13,8 @@ namespace sim {
 namespace {
 
 constexpr uint64_t none = ~uint64_t(0);
-// the time after which a waiting worker tests for itself whether a signal handler has stopped the launch
+// A waiting worker wakes up after this time and tests whether a signal handler has stopped the launch, because a signal
+// handler cannot wake it.
 constexpr long patience_nanoseconds = 10000000;
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -4,11 +4,11 @@
 // observe of another block must happen in block order: atomic operations on global memory, fences, printf, malloc,
 // launches, polling and faults. A thread calls in_block_order() before such an operation.
 //
-// The first cluster runs alone. If it performs such an operation, later clusters will do the same, and the launch stays
-// on one worker. If a later cluster is the first to do so:
-//   without checks, the cluster waits until all earlier clusters have ended, and all later ones wait until it ends;
-//   with checks, the launch is rolled back and runs again on one worker. The checks also see plain accesses, and
-//   call this function when two blocks conflict (checks/synchronization/parallel_blocks.h).
+// The first cluster runs alone. If it calls in_block_order(), later clusters probably will as well, so the launch stays
+// on one worker. If it does not, but a later cluster does, there are two cases:
+// - Without checks, this cluster waits until all earlier clusters have ended. All later clusters wait until it ends.
+// - With checks, the launch is rolled back and runs again on one worker. The checks also see plain accesses, and call
+//   in_block_order() when two blocks conflict (checks/synchronization/parallel_blocks.h).
 //
 // If only some blocks of a launch are checked (sampling.h), the launch cannot be rolled back. Such a launch goes on as
 // without checks, and a cluster with checks waits for its turn before it begins.
@@ -22,8 +22,8 @@
 
 namespace sim {
 
-// Waits until it is this cluster's turn in block order, or rolls the launch back; then it does not return. `what`
-// completes the sentence "its blocks ..." in the explanation why the launch has one worker.
+// Waits until it is this cluster's turn in block order. If the launch must be rolled back instead, the function does
+// not return. `what` completes the sentence "its blocks ..." in the explanation why the launch runs on one worker.
 void in_block_order(const char* what);
 
 // Returns the number of the worker's next cluster, or a number past the grid's last one. `checked`: whether the cluster

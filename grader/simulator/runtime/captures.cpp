@@ -113,8 +113,8 @@ cudaGraphNodeType type_of(const Operation& operation) {
     }
 }
 
-// Makes the node depend on the last node of each captured stream that it is ordered after. Omits nodes on which another
-// one of these already depends.
+// Makes the node depend on the last node of each captured stream that it is ordered after. Omits a node if another one
+// of these last nodes already depends on it.
 void depend_on_known(CUgraphNode_st& node) {
     NodeSet last;
     for (CUgraphNode_st* other = node.previous; other; other = other->previous)

@@ -37,7 +37,9 @@ cudaError_t forbids_event(const char* call, CUevent_st& event);     // for calls
 cudaError_t forbids_legacy(const char* call);                       // for calls that use the legacy default stream
 // for a query of the capture status of the legacy default stream: does not invalidate the capture
 cudaError_t forbids_legacy_status(const char* call);
-cudaError_t forbids_external(const char* call, CUstream_st& stream);  // for an event as a separate node
+cudaError_t forbids_external(
+    const char* call,
+    CUstream_st& stream);  // for cudaEventRecordExternal and cudaEventWaitExternal, which would add event nodes
 cudaError_t wait(CUstream_st& stream, CUevent_st& event);
 void forget(CUstream_st& stream);  // called when the stream is destroyed
 void reset();

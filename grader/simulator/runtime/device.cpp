@@ -19,7 +19,8 @@ int64_t nanoseconds(clockid_t clock) {
     return static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
 }
 
-// After this many polling reads in a row, other threads run: of one address, or of several addresses in turn.
+// A polling thread lets other threads run after `polls_before_spin` reads of one address in a row, or after
+// `reads_before_spin` reads of any addresses.
 constexpr unsigned polls_before_spin = 2;
 constexpr unsigned reads_before_spin = 16;
 
@@ -105,7 +106,8 @@ extern "C" __attribute__((visibility("default"))) clock_t sim_clock() {
     return sim::current_thread ? static_cast<clock_t>(sim::clock_cycles()) : clock();
 }
 
-// -fsanitize=return calls this where a function with a result reaches its closing brace.
+// Code compiled with -fsanitize=return calls this when a function with a result reaches its closing brace without a
+// return statement.
 extern "C" __attribute__((visibility("default"), noreturn)) void __wrap___ubsan_handle_missing_return(void*) {
     using namespace sim;
     if (current_thread)

@@ -22,9 +22,9 @@ struct Work;
 
 namespace sim::events {
 
-// --- the order of operations ---
-// The launch or the host accesses that follow belong to this operation of a stream. With `host_function`, so do
-// accesses by the host code itself.
+// --- the order of operations --- Begins an operation of a stream. The next launch, or accesses by a copy or fill,
+// belong to the operation until work_end(). If `host_function` is true, accesses by host code in between belong to the
+// operation, too.
 void work_begin(const Work& work, bool host_function);
 void work_end();
 // The host has submitted an operation to a stream that is not being captured, or has launched a graph. Only counts it.
@@ -36,7 +36,7 @@ void graph_instantiated();
 const char* needs_one_worker(const Launch& launch);
 // A launch that was planned for several workers continues with one. Only its first cluster has started.
 void fall_back_to_one_worker(Launch& launch);
-// Replaces launch_end for a launch that is rolled back. On the host's stack.
+// Called instead of launch_end for a launch that is rolled back. Runs on the host's stack.
 void launch_rolled_back(Launch& launch);
 
 // --- the life of a grid (launch_* on the host's stack; block_* on a worker's) ---
@@ -96,27 +96,28 @@ void tensor_registers_ready(Thread& thread, uint32_t* const* variables, unsigned
 void tensor_operation(Thread& thread, const TensorOperation& operation);
 // Operation `number` will arrive at the mbarrier when all tensor operations that the thread has started are complete.
 void tensor_committed(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address);
-// tcgen05.fence::before_thread_sync, or ::after_thread_sync (`after`).
+// The thread executes tcgen05.fence::before_thread_sync or, if `after` is true, tcgen05.fence::after_thread_sync.
 void tensor_fence(Thread& thread, bool after);
 // griddepcontrol.wait: the previous launch in the stream is complete and visible to the thread from here on.
 void grid_dependency_waited(Thread& thread);
 // All threads of the grid have arrived.
 void grid_sync(Launch& launch);
 
-// The cluster barrier. cluster_arrive: one thread arrives. With `releases` it publishes its earlier accesses to waiting
-// threads, otherwise only those before its fences. cluster_complete: all threads have arrived, called on the fiber of
-// the last one. cluster_waited: one thread has waited.
+// The cluster barrier. cluster_arrive: one thread arrives. With `releases`, the arrival releases all earlier accesses
+// of the thread. Otherwise (barrier.cluster.arrive.relaxed), it releases only accesses before the thread's fences.
+// cluster_complete: all threads have arrived, called on the fiber of the last one. cluster_waited: one thread has
+// waited.
 void cluster_arrive(Thread& thread, bool releases);
 void cluster_complete(Cluster& cluster);
 void cluster_waited(Thread& thread);
 
-// Before the operation. `address` is the kernel's return address.
+// Called before an atomic operation. `address` is the return address of the call in the kernel.
 void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope scope, const void* address);
-// After the operation. `stored`: it wrote to memory (not a load or a failed compare-and-swap). `changed`: the value in
-// memory is another one now.
+// Called after an atomic operation. `stored`: the operation wrote to memory (a load or a failed compare-and-swap does
+// not). `changed`: the value in memory differs from the value before.
 void atomic_done(Thread& thread, const void* data, AtomicOp op, Scope scope, MemoryOrder order, bool stored,
                  bool changed);
-// A load that requires its memory to be read-only while the kernel runs.
+// Called before a load that requires its memory to be read-only while the kernel runs (__ldg, ld.global.nc).
 void read_only_load(Thread& thread, const void* data, size_t bytes, const void* address);
 void fence(Thread& thread, Scope scope, MemoryOrder order = MemoryOrder::acq_rel);
 
@@ -139,8 +140,8 @@ void mbarrier_operation_done(Thread& thread, Mbarrier& barrier, uint64_t number)
 void mbarrier_begin(Thread& thread, Mbarrier& barrier, const void* address);
 // The mbarrier ends: by mbarrier.inval, or with a null thread because its block has ended.
 void mbarrier_end(Thread* thread, Mbarrier& barrier, const void* address);
-// Before the thread arrives, expects bytes or completes bytes. `releases`: its earlier accesses are published to
-// waiting threads.
+// Called before a thread arrives at the mbarrier, expects bytes or completes bytes. `releases`: threads that wait are
+// ordered after the thread's earlier accesses.
 void mbarrier_arrive(Thread& thread, Mbarrier& barrier, bool releases, const void* address);
 void mbarrier_complete(Mbarrier& barrier);                     // a phase completes; not called on the fiber of a thread
 void mbarrier_waits(Thread& thread, const Mbarrier& barrier);  // the thread starts or continues to wait
@@ -198,15 +199,16 @@ void fault(Launch& launch, const Fault& fault);
 // A launch or a runtime call failed, with CUDA's error and a reason in words. `launch` is null for other calls.
 void refused(const Launch* launch, const char* call, int cuda_error, const char* why, const void* address = nullptr);
 
-// A host call waits for an event that was never recorded: CUDA returns at once.
+// A host call waits for an event that was never recorded. This is a finding, because CUDA returns from the call without
+// waiting.
 void waits_for_unrecorded_event(const char* call, const void* address);
 
 // The sandbox stopped an access or a call of a submission (submission_sandbox/sandbox.h).
 void not_its_own(const char* kind, const void* data, size_t bytes, bool write, const void* code);
 
-// Before an access by the code of a kernel file, in host or device code, that its instrumentation does not report: by a
-// function of the C library that it calls, or by an instruction that the compiler added after the instrumentation.
-// Does nothing if the thread's last hook has reported the access.
+// Called before an access by host or device code of a kernel file that is not instrumented. The access is made by a
+// function of the C library, or by an instruction that the compiler added after the instrumentation. Does nothing if
+// the thread's last hook has reported the access.
 void late_access(const void* data, size_t bytes, bool write, const void* code);
 
 // The launcher submitted work to the default stream, although the caller passed another stream.

@@ -130,8 +130,9 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 }
 
 #if defined(__x86_64__)
-// Returns whether the instruction is a packed SSE or AVX one, which requires an aligned operand: prefixes, then 0F or a
-// VEX prefix; F2 and F3 mark the scalar ones.
+// Returns whether the instruction may be a packed SSE or AVX instruction, which can require an aligned operand. It is
+// encoded as optional prefixes, followed by the byte 0F (SSE) or C4 or C5 (VEX, for AVX). The prefixes F2 and F3 mark
+// scalar instructions, which require no alignment.
 bool demands_alignment(const unsigned char* code) {
     for (;; ++code) {
         if (*code == 0xf2 || *code == 0xf3) return false;
@@ -193,7 +194,7 @@ bool is_return_address(uintptr_t word) {
 #endif
 }
 
-// Returns the first return address between two places on a stack that leads back to the program, or null.
+// Returns the first word between two places on a stack that is a return address in the program's code, or null.
 const void* on_stack(uintptr_t stack, uintptr_t top) {
     for (stack = (stack + 7) & ~static_cast<uintptr_t>(7); stack < top; stack += sizeof(uintptr_t)) {
         uintptr_t word = *reinterpret_cast<const uintptr_t*>(stack);
@@ -285,7 +286,7 @@ void on_tick(int, siginfo_t*, void* context) {
     if (in_kernel && worker->alone_ticks >= (checked ? alone_ticks_checked : alone_ticks_plain)) {
         worker->alone_ticks = 0;
         thread->call_address = reinterpret_cast<const void*>(pc);
-        worker->spin_rounds += spin_patience;  // enough rounds to start another block
+        worker->spin_rounds += spin_patience;  // exceed the limit, so that another block starts
         spin(*thread);
     }
 }
@@ -398,8 +399,8 @@ WorkerSignals::WorkerSignals(Worker& worker) {
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
     event.sigev_notify_thread_id = static_cast<pid_t>(syscall(SYS_gettid));
-    // CPU time, not wall time: on a busy machine a kernel is slow without being in an infinite loop. Without a timer
-    // there is no watchdog.
+    // The watchdog measures CPU time, because on a busy machine a kernel may need much wall time without being in an
+    // infinite loop. If no timer can be created, there is no watchdog.
     has_timer_ = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) == 0;
     if (has_timer_) {
         itimerspec every = {{0, tick_nanoseconds}, {0, tick_nanoseconds}};

@@ -39,8 +39,9 @@ class WorkerSignals {
 // Records the address of a whole program's code, before its first line runs.
 void keep_place_of_program(void* address);
 
-// Returns where in the program's code a signal arrived, as a return address; during a launch, the thread's place. Null
-// if unknown. `top`: the end of the host's stack, if the caller knows it.
+// Returns the place in the program's code where a signal arrived, in the form of a return address. During a launch, it
+// is the place of the running CUDA thread. Returns null if the place is unknown. `top`: the end of the host's stack, if
+// the caller knows it.
 const void* place_in_program(const void* context, uintptr_t top = 0);
 // Returns whether a memory fault was a write, where the processor tells.
 bool was_write(const void* context);

@@ -10,7 +10,8 @@ namespace sim {
 
 namespace {
 
-constexpr size_t fibers_per_chunk = 32;  // one mapping for the fibers of a warp's lanes, instead of 32
+// A chunk is one memory mapping with the stacks of this many fibers, as many as a warp has lanes.
+constexpr size_t fibers_per_chunk = 32;
 
 // The number of fibers kept after a launch. Only cooperative launches have more suspended threads.
 constexpr size_t kept_fibers = 4096;
@@ -90,8 +91,8 @@ bool FiberPool::grow() {
         char* low = chunk->base + i * stride;
         // A stack without its guard page is only less protected, so a failure (too many mappings) is not an error.
         (void)mprotect(low, page_bytes(), PROT_NONE);
-        // Stacks that start at the same page offset compete for the same cache sets: with 1024 threads that costs a
-        // factor of four. Staggered tops avoid it.
+        // Stacks that start at the same page offset compete for the same cache sets. With 1024 threads this makes
+        // execution four times slower. So each stack starts at another page offset.
         size_t number = count_ + i;
         chunk->fibers[i].low = low + page_bytes();
         chunk->fibers[i].top = low + stride - (number % 61) * 448;

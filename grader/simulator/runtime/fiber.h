@@ -28,8 +28,8 @@ class FiberPool {
         fiber->next = free_;
         free_ = fiber;
     }
-    // After a launch: frees all stacks, including those of suspended threads of an aborted launch. Stacks beyond what
-    // an ordinary block needs are unmapped. `cut_short`: some threads did not run to their end.
+    // Called after a launch. Returns all stacks to the pool, including those of suspended threads of an aborted launch.
+    // Unmaps stacks if there are more than an ordinary block needs. `cut_short`: some threads did not run to their end.
     void give_all(bool cut_short);
 
     // Returns whether `address` lies in the guard page of one of these stacks.

@@ -1,5 +1,6 @@
-// A caller that passes a stream to a launcher waits for that stream alone. Work on the default stream may then run
-// later, or before the inputs are ready: PyTorch's side streams are not synchronized with the default stream. Streams
+// Detects a launcher that uses the default stream although its caller passed another stream. The caller prepares the
+// inputs in the passed stream and waits only for this stream. Work on the default stream may run before the inputs are
+// ready, or end after the wait, because PyTorch's side streams are not synchronized with the default stream. Streams
 // that the launcher creates itself are not checked here.
 #include "given_stream.h"
 

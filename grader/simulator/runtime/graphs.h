@@ -79,7 +79,8 @@ struct CUgraph_st {
 
 namespace sim {
 
-// One step of a schedule. A slot is a lane: each of its nodes is ordered after the previous one.
+// A node in a schedule. The nodes of a graph are distributed to slots. In one slot, each node is ordered after the
+// previous one. At a launch, each slot is assigned to a lane of vector clocks (streams.h).
 struct Step {
     CUgraphNode_st* node;
     uint32_t slot;

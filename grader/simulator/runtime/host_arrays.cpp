@@ -51,7 +51,8 @@ cudaError_t make_array(const char* call, cudaArray_t* array, const cudaChannelFo
     return cudaSuccess;
 }
 
-// Returns the address in an array of byte `x` of a row if `width` bytes and `height` rows fit from there; else null.
+// Returns the address of byte `x` of a row in an array. Returns null if a rectangle of `width` bytes and `height` rows
+// that begins there exceeds the array.
 char* place_in(cudaArray_const_t wanted, size_t x, size_t row, size_t width, size_t height) {
     const cudaArray* array = find_array(wanted);
     if (!array || x > array->pitch || width > array->pitch - x || row > array->rows() || height > array->rows() - row)

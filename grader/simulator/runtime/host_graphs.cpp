@@ -14,7 +14,8 @@ struct CUgraphExec_st {
     Schedule schedule;
     CUgraphExec_st* next;
     unsigned generation;
-    // The lane of each slot. The first slot has none of its own: it uses the lane of the stream of the launch.
+    // The lane of each slot (streams.h). A lane is an entry of a vector clock. The first slot uses the lane of the
+    // stream of the launch.
     uint32_t* lanes;
     uint32_t* counts;
     Clock done;  // operations of earlier launches, because launches of one executable do not overlap
@@ -57,8 +58,9 @@ cudaError_t instantiate(const char* call, cudaGraphExec_t* executable, cudaGraph
     return cudaSuccess;
 }
 
-// Converts a step's clock from slots to lanes. `begin` is the clock of the graph's launch; `before` has the number of
-// operations in each slot's lane at that time.
+// Returns the vector clock of a step for one launch of the graph. The step's own clock has an entry for each slot of
+// the graph; the result has entries for the lanes of the launch. `begin` is the clock of the graph's launch; `before`
+// has the number of operations in each slot's lane at that time.
 Clock known_to(const Step& step, const uint32_t* lanes, const uint32_t* before, uint32_t slots, const Clock& begin) {
     Clock known = begin;
     for (uint32_t slot = 0; slot < slots; ++slot)

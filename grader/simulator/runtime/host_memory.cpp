@@ -66,7 +66,8 @@ cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t b
     bool of_host = kind == MemoryKind::managed || kind == MemoryKind::pinned_host;
     char* base = arena::allocate(bytes, 0, of_host ? arena::Home::host : arena::Home::device);
     if (!base) {
-        // A call for host memory might succeed with CUDA, so this is a limit of the simulator.
+        // With CUDA, an allocation of host memory might succeed. So report that the simulator, not the program, is at
+        // fault.
         if (of_host) program_wants_too_much(call, caller);
         return no_room(call, bytes, caller);
     }
@@ -119,8 +120,9 @@ const char* wrong_side(const void* to, const void* from, size_t bytes, cudaMemcp
 }
 
 // Returns whether the call guarantees that the copy is complete when it returns. A call without Async does, unless both
-// sides are on the device. Pinned memory lies in the arena as well; for it the direction decides. A call with Async may
-// wait if host memory is not pinned, but a program must not rely on that.
+// sides are on the device. Pinned memory is in the arena, too, so is_device() is true for it. Therefore a copy with the
+// direction host to device or device to host also waits. A call with Async may wait if host memory is not pinned, but a
+// program must not rely on that.
 bool host_waits(const Rows& rows, cudaMemcpyKind kind, bool async) {
     bool from_device = is_device(rows.from, 1), to_device = is_device(rows.to, 1);
     if (async) return !from_device && !to_device;

@@ -22,7 +22,7 @@ bool was_poll_sample(int signal, const siginfo_t* info, const void* context, con
     // Several workers may have faulted before the first of them unprotected the memory.
     if (signal != SIGSEGV || info->si_code != SEGV_ACCERR || !arena::unprotect_host_memory(info->si_addr)) return false;
     Thread* thread = current_thread;
-    if (!thread) return true;  // an access by the host
+    if (!thread) return true;  // host code accessed the memory, not a kernel: repeat the access
     unsigned char value;
     memcpy(&value, info->si_addr, sizeof value);
     bool alike = !was_write(context) && thread->seen == info->si_addr && thread->seen_value == value;

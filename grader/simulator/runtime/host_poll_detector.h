@@ -9,9 +9,10 @@
 
 namespace sim {
 
+// Protects the memory shared with the host, so that the next access faults.
 void sample_next_access();
-// Returns whether a fault came from that protection. If so, the memory is accessible again and the access can be
-// repeated.
+// Returns whether a fault was caused by the protection that sample_next_access() sets. If so, the memory is accessible
+// again and the access can be repeated.
 bool was_poll_sample(int signal, const siginfo_t* info, const void* context, const void* place);
 // Makes the protected memory accessible again. Call it at the latest when the launch ends.
 void end_poll_sampling();

@@ -13,8 +13,9 @@ namespace sim::host_threads {
 
 namespace {
 
-// Returns whether the place is in libsim, whose own locks and threads do not order a program. (Pass the place of an
-// indirect caller: the direct caller's last call may be a tail call.)
+// Returns whether the place is in libsim, whose own locks and threads do not order a program. (`place` should be the
+// return address of an indirect caller: the direct caller may have been left by a tail call, and then has no return
+// address on the stack.)
 bool of_simulator(const void* place) { return place >= __ehdr_start && place < _end; }
 
 // The operations that a thread knows to be complete, or that were published through an object.
@@ -25,14 +26,14 @@ struct Knowledge {
 };
 
 constexpr size_t buckets = 256;
-Knowledge* left[buckets];  // hash table by object
+Knowledge* left[buckets];  // what threads have released through objects: hash table by object
 bool any_left = false;
 unsigned current_generation = 1;
 bool several = false;  // the program started a second thread
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 thread_local Knowledge* own = nullptr;
-thread_local Knowledge* of_function = nullptr;  // what the host function that a stream runs knows to be complete
+thread_local Knowledge* of_function = nullptr;  // in a host function of a stream: what it knows to be complete
 thread_local unsigned generation = 0;           // generation in which `own` is valid
 thread_local const void* to_acquire = nullptr;
 
@@ -65,7 +66,8 @@ struct Start {
     Clock known;
 };
 
-// The thread's handle identifies what it knew when it ended; the handle of an earlier thread may be equal.
+// At the end of a thread, releases what it knows through its handle, for pthread_join. A later thread may get an equal
+// handle. A join of that thread then acquires what both threads knew.
 struct Ending {
     ~Ending() {
         release(reinterpret_cast<const void*>(pthread_self()));

@@ -3,8 +3,9 @@
 // A wait for a stream or an event counts for all host threads, whichever thread waited: streams::host_clock(). A host
 // function that runs in a stream knows more: everything that the stream ordered before it. It passes this on through
 // C++ synchronization: a thread that it starts, a mutex that it unlocks, a semaphore, a barrier, an atomic or volatile
-// variable. A thread that joins, locks, waits or reads there afterwards then knows it as well. A program's calls come
-// from grader/execution/programs/start.cpp, its variables from the checks.
+// variable. A thread that joins, locks, waits or reads there afterwards then knows it as well. The functions that a
+// program calls to synchronize are wrapped in grader/execution/programs/start.cpp. Its atomic and volatile accesses are
+// reported by the checks.
 //
 // Not seen: synchronization through the operating system alone (a pipe, a signal, a file), or through a plain variable.
 #pragma once
@@ -39,7 +40,8 @@ void end_function(Clock& after);
 // Publishes what the calling thread knows through an object, or acquires what others have published there.
 void release(const void* object);
 void acquire(const void* object);
-// Called before a volatile read. The acquire() happens later, because another thread may publish before the read.
+// Called before a volatile read. Acquires at once, and again when the thread's knowledge is next needed: another thread
+// may release between this call and the read.
 void acquire_later(const void* object);
 
 void reset();

@@ -28,7 +28,8 @@ void* allocate_or_throw(size_t bytes, size_t alignment) {
     return given;
 }
 
-// A confined submission may print to stdout and stderr; any other FILE* may be forged.
+// A confined submission is allowed to print only to stdout and stderr. Any other FILE* could be forged, so it is
+// refused.
 FILE* printed(FILE* file, const void* code) {
     if (confined && file != stdout && file != stderr) sim::sandbox::refuse(file, code);
     return file;
@@ -117,7 +118,8 @@ WRAP(void*, calloc)(size_t count, size_t bytes) {
     return given ? memset(given, 0, all) : nullptr;
 }
 
-// The C++ library allocates the exception object; the kernel file's own code then writes it.
+// Memory for an exception comes from the C++ library, but code of the submission writes the exception object. So the
+// sandbox stores the range of the object and permits writes to it.
 WRAP(void*, __cxa_allocate_exception)(size_t bytes) noexcept {
     void* given = abi::__cxa_allocate_exception(bytes);
     sim::sandbox::exception = {reinterpret_cast<uintptr_t>(given), bytes};

@@ -1,11 +1,15 @@
 // The layout of wgmma and tcgen05 operands in shared memory, as their matrix descriptors give it (PTX ISA, "Matrix
 // Descriptor Format" and "Shared Memory Matrix Layout").
 //
-// An operand consists of core matrices: 8 pieces of 16 bytes. Along k, each row of A (or column of B) has two of them.
-// The pieces of a core matrix are
+// An operand consists of core matrices. A core matrix has 8 pieces of 16 bytes. An operand has two core matrices along
+// k.
 //
-//   K-major    8 rows of A, or columns of B; each piece holds as many k as fit in 16 bytes
-//   MN-major   8 k; each piece holds 8 rows of A, or columns of B, of 16 bits
+// - K-major: each piece of a core matrix belongs to one row of A (or column of B). It holds the elements of as many k
+//   as
+//   fit in 16 bytes.
+// - MN-major: each piece of a core matrix belongs to one k. It holds the elements of 8 rows of A (or columns of B), of
+//   16
+//   bits each.
 //
 // A swizzle permutes the pieces of a line of 128, 64 or 32 bytes by the line's number. It depends on addresses, not on
 // offsets. That is why tiles begin at a multiple of 1024 bytes, and why a descriptor may begin at a later piece.

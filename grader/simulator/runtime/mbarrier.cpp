@@ -54,8 +54,8 @@ Block& check_object(Thread& self, Site site, const void* object, Reach reach = R
     return *owner;
 }
 
-// Runs other threads, because this one waits at an mbarrier. Null: it waits until another thread initializes the
-// mbarrier.
+// Runs other threads, because this thread waits at an mbarrier. If `barrier` is null, this thread waits until another
+// thread initializes the mbarrier.
 void wait_for_others(Thread& self, Mbarrier* barrier, unsigned detail) {
     self.wait = Wait::mbarrier;
     self.wait_detail = static_cast<uint8_t>(detail);
@@ -64,8 +64,8 @@ void wait_for_others(Thread& self, Mbarrier* barrier, unsigned detail) {
     self.wait = Wait::none;
 }
 
-// Returns the mbarrier at an address. If another thread has not initialized it yet, the thread waits: the race check
-// decides whether the order is guaranteed.
+// Returns the mbarrier at an address. If no thread has initialized it yet, the thread waits for that. Without the wait,
+// the result would depend on the schedule. The race check reports an initialization that is not ordered before the use.
 Mbarrier& find_mbarrier(Thread& self, Site site, const void* object, Reach reach = Reach::block) {
     for (;;) {
         if (Mbarrier* barrier = find(check_object(self, site, object, reach), object)) return *barrier;

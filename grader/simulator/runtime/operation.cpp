@@ -10,7 +10,7 @@ namespace sim {
 
 namespace {
 
-// Recursive: a host function that a stream runs may call the API.
+// The mutex is recursive, because a host function that a stream runs may call the API.
 struct RecursiveMutex {
     pthread_mutex_t mutex;
     RecursiveMutex() {

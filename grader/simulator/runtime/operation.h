@@ -50,7 +50,7 @@ cudaError_t perform_fill(const Operation& operation);
 cudaError_t perform_allocation(const Operation& operation);
 cudaError_t perform_release(const Operation& operation);
 
-// Serializes operations: held while one runs, by the host thread that submitted it.
+// The lock that serializes operations. The host thread that submits an operation holds it while the operation runs.
 class DeviceLock {
   public:
     DeviceLock();

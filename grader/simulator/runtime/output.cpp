@@ -92,7 +92,7 @@ struct Conversion {
     unsigned stars = 0;  // number of `*`: arguments that are a width or a precision
     bool precise = false, precision_is_argument = false;
     size_t precision = 0;
-    unsigned longs = 0;  // number of `l`; 2 also for j, z and t
+    unsigned longs = 0;  // number of `l` modifiers; 2 for the modifiers j, z and t, whose types also have 64 bits
     bool long_double = false, numbered = false;
 
     explicit Conversion(const char* text) {

@@ -36,7 +36,7 @@ constexpr int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr int requests[] = {SIGINT, SIGTERM, SIGHUP};
 constexpr size_t handler_stack_bytes = 256 << 10;
 constexpr int refused_status = 2;                // exit status for what the simulator does not support
-constexpr unsigned longest_report_seconds = 10;  // it may block on a lock that a signal interrupted
+constexpr unsigned longest_report_seconds = 10;  // writing may block on a lock that the interrupted code holds
 
 pid_t program = 0;
 char report_path[4096];
@@ -185,8 +185,8 @@ void set_from_variables() {
     configure("watchdog_seconds", timeout);
     struct sigaction action = {};
     action.sa_sigaction = on_timeout;
-    action.sa_flags =
-        static_cast<int>(SA_SIGINFO | SA_RESTART | SA_RESETHAND);  // alarm() must end the report, if need be
+    // SA_RESETHAND: the second SIGALRM, from alarm() in end_by(), ends the process if writing the report blocks.
+    action.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESTART | SA_RESETHAND);
     sigaction(SIGALRM, &action, nullptr);
     struct itimerval timer = {};
     timer.it_value.tv_sec = static_cast<time_t>(timeout_seconds);

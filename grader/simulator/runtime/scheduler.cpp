@@ -26,7 +26,7 @@ Counter block_serial;
 constexpr unsigned mbarrier_patience = 500;
 
 uint64_t next_random(Worker& worker) {
-    // xorshift64. Any generator would do whose numbers the seed reproduces.
+    // This is xorshift64. Any generator whose numbers depend only on the seed would do.
     uint64_t x = worker.random_state;
     x ^= x << 13;
     x ^= x >> 7;
@@ -204,7 +204,7 @@ bool all_wait_at_mbarriers(const Worker& worker) {
         kill_launch(cudaErrorLaunchFailure);
     });
     for (BlockStorage* block = worker.resident; block; block = block->next) {
-        if (block->live == 0) continue;  // an ended block whose cluster has not ended
+        if (block->live == 0) continue;  // the block has ended, but not its cluster
         events::sync_error(events::SyncError::deadlock, *block, nullptr, nullptr);
     }
     current_thread = nullptr;
@@ -226,8 +226,9 @@ bool all_wait_at_mbarriers(const Worker& worker) {
     leave_grid(worker);
 }
 
-// Returns the spinning lanes to run. Lanes that write until they read back their own value can undo each other's writes
-// forever if they alternate. So from time to time one lane runs alone for a few turns.
+// Returns the spinning lanes to run. A program may let each lane write its own number to a variable until the lane
+// reads this number back. If such lanes alternate, they can overwrite each other's numbers forever. So from time to
+// time one lane runs alone for a few turns.
 unsigned lanes_to_wake(const Worker& worker, unsigned spinning) {
     if (worker.spin_rounds % 64 < 56) return spinning;
     unsigned skipped = worker.spin_rounds / 64 % static_cast<unsigned>(__builtin_popcount(spinning));
@@ -356,7 +357,8 @@ void run_thread(Worker& worker, Thread& thread) {
         thread = next_thread(worker);
         if (!thread) leave_grid(worker);
         if (!worker.next_is_new) {
-            // Return the fiber to the pool before the switch; nothing else takes it until then.
+            // Return the fiber to the pool. Its stack is still in use until the switch below, but no code takes a fiber
+            // from the pool before that.
             worker.fibers.give(worker.fiber);
             worker.fiber = thread->fiber;
             current_thread = thread;
@@ -488,7 +490,8 @@ void run_blocks(Worker& worker, Grid& grid) {
     worker.starting = nullptr;
     worker.faulted = false;
     current_worker = &worker;
-    // A fault handler leaves through `landing`: it must restore the signal mask, hence the 1.
+    // A fault handler jumps to `landing`. The argument 1 saves the signal mask, so that the jump restores it: in the
+    // handler, the signal is blocked.
     if (sigsetjmp(worker.landing, 1) == 0) {
         bool ready = true;
         // In a cooperative launch all blocks exist before any of them runs.

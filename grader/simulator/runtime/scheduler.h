@@ -73,8 +73,9 @@ struct Worker {
     bool next_is_new;  // next_thread chose a thread that has not started
     Block* block;      // the block being run
     Warp* warp;
-    BlockStorage* resident;  // a short list, walked only when a block cannot continue. A block that has
-                             // ended stays until its cluster ends: other blocks may access its shared memory
+    // A short list of the blocks that are being run. It is walked only when a block cannot continue. A block that has
+    // ended stays in the list until its cluster ends, because other blocks may access its shared memory.
+    BlockStorage* resident;
     unsigned resident_count;
     BlockStorage* unused;  // storage of ended blocks, for later ones
     unsigned slots;
@@ -146,8 +147,9 @@ void complete_cluster_after_exit(Thread& thread);
 // A block has ended: no thread waits at any of its barriers.
 void forget_arrivals(Block& block);
 
-// As sim::warp_exchange, for a libsim function that a kernel called: `address` is the kernel's return address. `detail`
-// (below 16) encodes arguments that must be equal in all lanes; otherwise the launch ends.
+// Does the same as sim::warp_exchange, for a function of libsim that a kernel called. `address` is the return address
+// in the kernel. `detail` (below 16) is a number that must be equal in all lanes; if the lanes' numbers differ, the
+// launch ends with a finding. Callers use different numbers for different instructions or arguments.
 void warp_exchange_from(Site site, const char* name, unsigned mask, void* arguments,
                         void (*finish)(void* const*, unsigned), const void* address, unsigned detail = 0);
 

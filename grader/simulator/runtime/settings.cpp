@@ -15,8 +15,9 @@ Settings settings;
 
 size_t stack_bytes() {
     if (settings.stack_bytes) return settings.stack_bytes;
-    // A CUDA thread may have 512 KB of local memory. A stack takes only address space until it is used. But 1024
-    // threads need half a gigabyte, too much for a process whose address space is limited.
+    // A CUDA thread may have 512 KB of local memory. A stack takes only address space until it is used. But the stacks
+    // of 1024 threads take half a gigabyte of address space. So use smaller stacks if the process may use less than 4
+    // GB of it.
     constexpr size_t full = (512 + 64) << 10, small = 128 << 10;
     rlimit limit;
     bool scarce = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < (static_cast<rlim_t>(4) << 30);

@@ -23,12 +23,15 @@ constexpr size_t static_region = 256 << 10;  // room for 48 KB of arrays and the
 constexpr size_t dynamic_region = limits::shared_with_attribute + 4096;
 constexpr size_t region = static_region + dynamic_region;
 
-// Start of dynamic shared memory on a GPU in a kernel without static arrays.
+// In a kernel without static arrays, dynamic shared memory on a GPU starts at this offset, so programs may rely on this
+// alignment.
 constexpr size_t dynamic_alignment = 1024;
 
-// Start of the shared window, the addresses that PTX sees: not 0, so that a null pointer never refers to an array. The
-// dynamic buffer comes first. Everything that a block can use lies within the 18 address bits of a wgmma matrix
-// descriptor. The upper bits of an address are the block's rank in its cluster.
+// The 32-bit addresses of shared memory that PTX sees:
+// - The first address is not 0, so that a null pointer never refers to an array.
+// - The dynamic buffer comes first, and the static arrays follow.
+// - All memory that a block can use is below 2^18, because a wgmma matrix descriptor has 18 address bits.
+// - The upper 8 bits of an address are the block's rank in its cluster.
 constexpr uint32_t window_start = 1024;
 constexpr unsigned rank_shift = 24;
 static_assert(window_start + region < 1u << rank_shift, "a block's shared memory fits its part of the window");
@@ -37,7 +40,8 @@ pthread_mutex_t placing = PTHREAD_MUTEX_INITIALIZER;
 
 size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// Offset of the static region in the window: the first one behind the dynamic buffer that keeps alignments.
+// Returns the first 32-bit address of the static arrays. It is after the dynamic buffer and a multiple of 1024, so that
+// arrays keep their alignment.
 uint32_t static_window(const Block& block) {
     return window_start + static_cast<uint32_t>(round_up(block.launch->dynamic_shared_bytes, 1024)) + 1024;
 }

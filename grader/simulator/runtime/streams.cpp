@@ -17,7 +17,7 @@ unsigned current_generation = 1;
 uint32_t lanes = 0;
 bool several = false;  // a stream other than the legacy default stream was used since the last reset
 Clock host;
-Clock orphans;  // operations of destroyed blocking streams
+Clock orphans;  // operations of destroyed blocking streams, for which the legacy default stream must still wait
 thread_local bool in_host_function = false;
 
 void prepare(CUstream_st& stream) {

@@ -18,7 +18,7 @@ struct CUstream_st {
     unsigned number = 0;          // number in findings; 0 is the default stream
     int priority = 0;
     bool blocking = true;     // synchronizes with the legacy default stream: not created with cudaStreamNonBlocking
-    unsigned generation = 0;  // sim_reset count when `lane` was assigned; another count: no lane
+    unsigned generation = 0;  // streams::generation() when `lane` was assigned; `lane` is invalid if it differs
     uint32_t lane = 0;
     uint32_t count = 0;  // number of operations so far
     uint32_t asked = 0;  // value of `count` when a query last returned cudaErrorNotReady
@@ -32,7 +32,7 @@ struct CUevent_st {
     CUevent_st* next = nullptr;
     bool recorded = false;
     bool timing = true;
-    bool asked = false;  // a query has returned cudaErrorNotReady since the last record
+    bool asked = false;  // cudaEventQuery returned cudaErrorNotReady since the last cudaEventRecord
     int64_t nanoseconds = 0;
     unsigned generation = 0;
     sim::Clock known;
@@ -52,7 +52,7 @@ CUevent_st* find(cudaEvent_t handle);
 // Performs the operation in its stream, or adds it to the graph into which the stream is captured.
 cudaError_t submit(const Operation& operation, cudaStream_t handle);
 
-// Returns a new lane, numbered since the last sim_reset.
+// Returns the number of a new lane, that is, of a new entry in vector clocks. The numbers start anew after sim_reset.
 uint32_t new_lane();
 // Called when the program first uses a second stream: from now on the order of submission does not order all
 // operations.

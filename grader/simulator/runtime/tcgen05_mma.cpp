@@ -74,8 +74,9 @@ struct BlockScaleFields {
           is_e8m0((bits >> 23 & 1) != 0) {}
 };
 
-// The elements that a 16-byte piece holds, and their size in bits. Elements of 4 and 6 bits are padded to 16 bytes in
-// kind::mxf8f6f4, as its tensor maps load them.
+// The type of the elements in a 16-byte piece: the size of an element in bits, and the number of elements per piece. In
+// kind::mxf8f6f4, a piece holds 16 elements of 4, 6 or 8 bits. If they take fewer than 16 bytes, padding follows, as
+// tensor maps for this kind load them.
 struct ElementType {
     unsigned bits, per_piece;
     float (*decode)(unsigned);
@@ -177,7 +178,8 @@ double decode(bool is_bf16, uint16_t bits) {
     return is_bf16 ? static_cast<double>(BF16::decode(bits)) : static_cast<double>(F16::decode(bits));
 }
 
-// Pieces of an operand in shared memory, starting at this descriptor, as put(group, k, i, bytes).
+// Calls put(group, k, i, bytes) for each 16-byte piece of an operand in shared memory that a matrix descriptor
+// describes.
 template <typename F>
 void each_piece(Block& block, uint64_t descriptor, bool mn_major, unsigned rows, F put) {
     MatrixDescriptor matrix = MatrixDescriptor::of_tcgen05(descriptor);
@@ -264,8 +266,8 @@ struct Operands {
 
 namespace {
 
-// Returns the lane of row r of a block's part of the accumulators, and the shift of its columns (PTX ISA, "Data path
-// layout organization").
+// lane_of and column_of return the lane and the column of tensor memory that hold an accumulator (PTX ISA, "Data path
+// layout organization"). `row` and `column` count within the block's part of D.
 unsigned lane_of(const TensorOperation& operation, unsigned row, unsigned column) {
     if (operation.shape.m == 64) return row / 16 * 32 + row % 16;
     if (operation.shape.m == 128 && operation.mma.pair) return column < operation.shape.n / 2 ? row : row + 64;
@@ -385,7 +387,7 @@ void tensor_multiply(Site site, const Tcgen05Mma& mma) {
     if (mma.scales) {
         check_group(*self, site, mma.pair);
         check_block_scale(*self, site, mma);
-        shape.d_is_f32 = true;  // there is no field for it
+        shape.d_is_f32 = true;  // its instruction descriptor has no field for the type of D
     } else {
         check_instruction(*self, site, mma);
     }

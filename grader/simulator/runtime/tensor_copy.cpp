@@ -65,7 +65,8 @@ BulkCopy box(Thread& self, Site site, const void* shared, const void* map, unsig
         misused(self, site,
                 "misaligned tensor copy: the shared-memory address must be a multiple of 128 bytes: declare the array "
                 "alignas(128)");
-    // Undocumented: an H200 ends the kernel with an illegal instruction.
+    // The documentation does not require that the first coordinate is at a multiple of 16 bytes. But if it is not, an
+    // H200 ends the kernel with the error "illegal instruction".
     if (at[0] * static_cast<int64_t>(bytes_of(copy.map.type)) % 16)
         misused(self, site, "misaligned box: its first coordinate must be at a multiple of 16 bytes in the row");
     return copy;
@@ -107,8 +108,8 @@ void tensor_store(Site site, const void* map, unsigned dimensions, const int32_t
     if (!exists(reduction, copy.map.type))
         misused(*self, site,
                 "cp.reduce.async.bulk.tensor does not support this reduction for the tensor map's element type");
-    // The CUDA C++ Programming Guide allows this for loads only; for stores an H200 ends the kernel with an illegal
-    // instruction.
+    // The CUDA C++ Programming Guide allows negative coordinates for loads only. For a store with one, an H200 ends the
+    // kernel with the error "illegal instruction".
     for (unsigned d = 0; d < dimensions; ++d) {
         if (at[d] < 0)
             misused(*self, site, "negative coordinate in a tensor store: boxes of stores must begin inside the tensor");

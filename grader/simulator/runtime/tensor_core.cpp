@@ -126,13 +126,12 @@ struct saturated {
 };
 }  // namespace accumulators
 
-// One layout serves all shapes (PTX ISA, "Matrix Fragments for mma"). With g = lane / 4 and t = lane % 4, a lane holds
+// One layout serves all shapes (PTX ISA, "Matrix Fragments for mma"). With g = lane / 4 and t = lane % 4, a lane holds:
 //
-//   of A   rows g (and g + 8, of 16 rows), columns t * in_register onwards of each block of 4 * in_register
-//   of B   the same of its columns g
-//   of C   rows g (and g + 8), columns 2t and 2t + 1
-//
-// and the registers of A go down the rows before they go on to the next block.
+// - A: in row g, and in row g + 8 if M is 16, in_register elements of each block of 4 * in_register columns. They begin
+//   at column t * in_register of the block. The registers hold both rows of a block before those of the next block.
+// - B: in column g, in_register elements of each block of 4 * in_register rows. They begin at row t * in_register.
+// - C: in row g, and in row g + 8 if M is 16, the columns 2t and 2t + 1.
 template <unsigned M, unsigned K, typename D, typename A, typename B>
 void multiply(void* const arguments[lanes], unsigned participants) {
     using Element = decltype(A::get(nullptr, 0, 0));
@@ -180,7 +179,8 @@ struct MmaKind {
     unsigned operations;  // additions and multiplications per tile
 };
 
-// An invalid number can only come from a kernel.
+// Returns the implementation of an mma.sync by its number. The headers pass valid numbers, so an invalid number is an
+// error of the kernel.
 MmaKind mma_kind(Mma wanted, const void* caller) {
     bool saturates = static_cast<int>(wanted) & saturating_bit;
     switch (static_cast<Mma>(static_cast<int>(wanted) & ~saturating_bit)) {

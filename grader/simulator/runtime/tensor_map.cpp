@@ -82,7 +82,7 @@ uint16_t reduce_half(Reduction reduction, uint16_t a, uint16_t b) {
     return reduction == Reduction::min ? (y < x ? b : a) : (x < y ? b : a);
 }
 
-// Other blocks may reduce into the same element.
+// Updates an element of global memory atomically, because other blocks may reduce into the same element.
 template <typename Bits, typename Function>
 void update(char* global, const char* shared, Function function) {
     Bits operand, before;

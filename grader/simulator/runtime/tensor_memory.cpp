@@ -21,7 +21,8 @@ namespace {
 // The value of destination registers between a load and its wait: a signaling NaN, so that a use shows in the results.
 constexpr uint32_t not_loaded = 0x7fa07da5;
 
-// Numbers that mark the exchanges of these instructions, so that lanes at different instructions are detected.
+// The argument `detail` of warp_exchange_from for tcgen05 instructions. They differ, so that lanes of a warp which
+// execute different instructions together are detected.
 constexpr unsigned allocation_detail = 3, access_detail = 4, wait_detail = 5;
 
 [[noreturn]] void out_of_memory(const void* address) {

@@ -17,7 +17,7 @@ struct MmaShape {
     bool d_is_f32, a_is_bf16, b_is_bf16, negate_a, negate_b, a_mn_major, b_mn_major;
 };
 MmaShape shape_of(uint32_t instruction);
-// The elements of k that an mma multiplies, 32 bytes of each row of A.
+// Returns the size of K of one mma: the number of elements along k in a row of A.
 constexpr unsigned depth_of(Tcgen05Kind kind) {
     return kind == Tcgen05Kind::f16 ? 16 : kind == Tcgen05Kind::mxf8f6f4 ? 32 : 64;
 }
@@ -28,7 +28,7 @@ constexpr unsigned scale_columns(unsigned rows) { return (rows + 31) / 32; }
 struct TensorOperation {
     Tcgen05Mma mma;
     MmaShape shape;
-    unsigned copy_bits;  // 0: an mma; else the size of the copy from mma.a to mma.d
+    unsigned copy_bits;  // of a tcgen05.cp: size of a row in bits. It copies from mma.a to mma.d. 0: a tcgen05.mma
     bool copy_warpx4;    // 32 lanes are copied four times
     Thread* thread;
     const void* address;
@@ -73,7 +73,7 @@ void check_columns(Thread& self, Site site, Block& block, unsigned first, unsign
 
 // Performs the block's operations up to this number.
 void perform_tensor_operations(Block& block, uint64_t number);
-// The arithmetic of perform_tensor_operations for one operation.
+// Computes or copies for one operation. perform_tensor_operations() calls it.
 void perform(const TensorOperation& operation);
 // Called when the block or its launch has ended.
 void finish_tensor_memory(Block& block);

@@ -5,7 +5,8 @@
 
 namespace sim {
 
-// PTX's names of the type of A. f16_sums: f16 operands with f16 accumulators.
+// The type of a tensor-core operation, by which operations are counted. It is named after the type of operand A, which
+// decides the throughput. f16_sums: f16 operands with f16 accumulators.
 enum class TensorType : uint8_t { f16, f16_sums, bf16, tf32, e4m3, e5m2, s8, u8, f64, count };
 constexpr unsigned tensor_types = static_cast<unsigned>(TensorType::count);
 

@@ -37,8 +37,8 @@ constexpr unsigned max_cluster_blocks = 16;  // the largest of any architecture
 
 enum class State : uint8_t { unstarted, ready, running, spinning, waiting, exited };
 
-// The reason why a thread waits. For a warp collective it is also the kind, which must be equal in all participating
-// lanes.
+// The reason why a thread waits. For a warp collective, it is the kind of collective, which must be equal in all
+// participating lanes.
 enum class Wait : uint8_t {
     none,
     block_barrier,
@@ -68,7 +68,7 @@ struct Thread {
     uint16_t linear;  // index in the block, x fastest
     uint8_t lane;     // linear % 32
     State state;
-    uint16_t conditions;  // nesting depth of the loop conditions that it evaluates now: sim/device.h
+    uint16_t conditions;  // number of nested loop conditions that the thread is evaluating: sim/device.h
 
     // The place and the cause of the thread's wait. Valid while the state is `waiting`; findings read them later, too.
     Wait wait;
@@ -155,7 +155,7 @@ struct Block {
     uint3 index;      // blockIdx
     uint64_t linear;  // index in the grid, x fastest
     uint64_t serial;  // number among all blocks that this process ever ran; starts at 1
-    unsigned slot;    // storage of the worker: two blocks that exist at the same time have different slots
+    unsigned slot;    // number of the block's storage; two blocks that exist at the same time differ
     unsigned thread_count;
     unsigned warp_count;
     unsigned live;  // threads that have not exited
@@ -182,7 +182,7 @@ struct Launch {
     const void* caller;  // return address of the launch; null: unknown
     dim3 grid;
     dim3 block;
-    dim3 cluster;       // blocks of each
+    dim3 cluster;       // size of each cluster in blocks
     bool has_clusters;  // set by the kernel or the launch
     size_t dynamic_shared_bytes;
     size_t static_shared_bytes;  // bytes of the static arrays that are known so far

@@ -20,7 +20,8 @@ constexpr unsigned whole_warp = ~0u;
 // The value of undefined results: a NaN as a float, a conspicuous number as an integer.
 constexpr uint64_t undefined_result = ~static_cast<uint64_t>(0);
 
-// The participating lanes of a collective: the lanes `mask` of one warp, or of the four warps of a warpgroup.
+// The lanes that participate in a collective. They are the lanes in `mask`, in one warp or in each of the four warps of
+// a warpgroup.
 struct Group {
     Warp* warps;
     unsigned count;
@@ -200,7 +201,8 @@ inline bool complete(const Group& group, uint64_t tag, Thread* last) {
     if (other_masks) return false;  // some lanes of the group wait at another mask first, and may arrive here later
     if (differences) {
         events::sync_error(events::SyncError::collectives_differ, *group.warps->block, last, nullptr);
-        // Calls of one intrinsic at different places still have a result. For different intrinsics there is none.
+        // If the lanes call the same intrinsic at different places, the result can still be computed. If they call
+        // different intrinsics, there is no result, so the launch ends.
         if (differences & 0xff) kill_launch(cudaErrorLaunchFailure);
     }
     finish(group, tag);
@@ -378,7 +380,8 @@ void resolve_active_mask(Warp& warp) {
 void complete_collectives_after_exit(Warp& warp) {
     for (unsigned rest = warp.at_collective; rest; rest &= rest - 1) {
         unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
-        if (!(warp.at_collective >> lane & 1)) continue;  // the loop has already completed the collective of this lane
+        // An earlier iteration may have completed the collective of this lane.
+        if (!(warp.at_collective >> lane & 1)) continue;
         uint64_t tag = warp.tag[lane];
         complete(group_of(warp, tag_kind(tag), warp.mask[lane]), tag, &warp.threads[lane]);
     }

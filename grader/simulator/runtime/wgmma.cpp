@@ -18,11 +18,12 @@ namespace sim {
 
 namespace {
 
-// Value of accumulators while a wgmma is pending: a signaling NaN, both as a float and in each half of a pair of 16-bit
-// numbers, that any arithmetic changes.
+// The value of accumulator registers while a wgmma is pending. It is a signaling NaN, as a float and in each half as a
+// 16-bit number. Any arithmetic changes such a value, so a use of the registers is detected.
 constexpr uint32_t taken = 0x7fa07da5;
 
-// Numbers that mark the exchanges of these instructions, to tell them from those of setmaxnreg and mma.sync.
+// The argument `detail` of warpgroup_exchange for wgmma instructions. They differ from those of setmaxnreg and
+// mma.sync, so that warps which execute different instructions together are detected.
 constexpr unsigned wgmma_detail = 1, step_detail = 2;
 
 struct Operands {
@@ -110,7 +111,8 @@ bool is_alive(const Thread& thread, const void* variable) {
     auto* byte = static_cast<const char*>(variable);
     if (byte < thread.fiber->low || byte >= thread.fiber->top) return true;
     auto* end = static_cast<const char*>(&thread == current_thread ? __builtin_frame_address(0) : thread.stack_pointer);
-    return byte >= end || end >= thread.fiber->top;  // context not on this stack: assume yes
+    // If `end` is not on the thread's stack, its frames are unknown: assume that the variable exists.
+    return byte >= end || end >= thread.fiber->top;
 }
 
 // Writes the results to the accumulators that still exist and were not changed.

@@ -140,8 +140,8 @@ void decode_a(const WgmmaOperation& operation, unsigned warp, double (*a)[max_k]
     const Wgmma& kind = operation.kind;
     Pieces pieces;
     if (kind.a_in_registers) {
-        // Lane i holds four words of 4 bytes: word i % 4 of the first and the second piece of row i / 4 and of the row
-        // 8 below it.
+        // Row r of A has two pieces of 16 bytes, that is, of four words. Lane i holds word i % 4 of both pieces of the
+        // rows i / 4 and i / 4 + 8.
         for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
             for (unsigned r = 0; r < 4; ++r)
                 memcpy(&pieces.bytes[r % 2 * 2 + r / 2][lane / 4][lane % 4 * 4], &operation.a_registers[lane][r], 4);
@@ -201,11 +201,11 @@ struct AddAndSaturate {
     }
 };
 
-// The sum of products of e4m3 and e5m2 in f32: the 32 products and the accumulator are shifted right to the largest
-// exponent among them, and of each, bits beyond the highest 14 are cut off. Source for the products: DeepSeek-V3
-// Technical Report (2024), section 3.5.2, of an H800. That the accumulator is aligned like a product is an assumption,
-// after Fasi et al., "Numerical behavior of NVIDIA tensor cores" (2021), who found it on older GPUs. No GPU confirmed
-// the last bits.
+// The sum of products of e4m3 and e5m2 in f32. The 32 products and the accumulator are shifted right to the largest
+// exponent among them. Then each is truncated to its highest 14 bits. The source for the products is the DeepSeek-V3
+// Technical Report (2024), section 3.5.2, which describes an H800. That the accumulator is aligned like a product is an
+// assumption, after Fasi et al., "Numerical behavior of NVIDIA tensor cores" (2021), who found it on older GPUs. No GPU
+// confirmed the last bits.
 constexpr int kept_bits = 14;
 
 inline void add_aligned(const double* a, const double (*b)[block_columns], unsigned k, bool adds, uint32_t* value) {
@@ -223,7 +223,8 @@ inline void add_aligned(const double* a, const double (*b)[block_columns], unsig
         }
     }
     for (unsigned c = 0; c < block_columns; ++c) {
-        // 2^(kept_bits - 1 - exponent of the largest). Zero, whose exponent field is 0, is far below any product.
+        // The scale is 2^(kept_bits - 1 - exponent), with the exponent of the largest addend. If all addends are 0, the
+        // exponent field is 0. The lower limit of 512 is far below the field of any product.
         uint64_t field = bit_cast<uint64_t>(largest[c]) >> 52;
         scale[c] = bit_cast<double>((2046 + kept_bits - 1 - (field < 512 ? 512 : field)) << 52);
         aligned[c] = static_cast<int32_t>(__builtin_isfinite(old[c]) ? old[c] * scale[c] : 0);

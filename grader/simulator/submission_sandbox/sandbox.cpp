@@ -32,7 +32,9 @@ Range variables = {};  // writable segment of the submission's library, without 
 Range image = {};      // the whole library
 Range tables = {};     // RELRO segment of the library, which holds addresses of functions
 const void* lent = nullptr;
-Range host_stack = {};     // the stack of the thread that calls launchers, below the frame that loads the submission
+// The stack of the thread that calls launchers, as far as the submission may use it: the addresses below the frame of
+// the function that loads the submission.
+Range host_stack = {};
 Range thread_local_ = {};  // thread-local variables of the submission
 
 jmp_buf landing;
@@ -67,7 +69,7 @@ int visit_library(dl_phdr_info* info, size_t, void* context) {
         found.address_writable = (header.p_flags & PF_W) != 0;
     }
     if (!here) return 0;
-    // The loader has made the RELRO pages read-only.
+    // The loader has made the RELRO pages read-only, so remove them from the writable segment.
     uintptr_t end = found.relro.base + found.relro.bytes;
     if (found.relro.bytes && end > found.writable.base) {
         size_t gone = end - found.writable.base;
@@ -169,7 +171,8 @@ const Block_* find_block(const void* pointer) {
     return low < block_count && blocks[low].base == address ? &blocks[low] : nullptr;
 }
 
-// Ends the process because of a constructor that runs while the library is loaded, when no report is possible yet.
+// Ends the process after a forbidden access or call by a constructor of the submission. Constructors run while the
+// library is loaded, when no report can be written yet.
 [[noreturn]] void end_process(const char* what) {
     fprintf(stdout, "stopped: %s\n", what);
     fflush(stdout);
@@ -211,7 +214,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 bool readable(uintptr_t address, size_t bytes) {
     if (image.contains(address, bytes) || is_stack(address)) return true;
     if (address == as_number(&stdout) || address == as_number(&stderr)) return true;
-    Parts parts;  // constants of a library that the submission uses are readable
+    // The submission may read constants of other libraries, that is, memory that is not writable.
+    Parts parts;
     return find_parts(reinterpret_cast<const void*>(address), parts) && !parts.address_writable;
 }
 
@@ -316,8 +320,8 @@ bool release(void* pointer) {
     return block != nullptr;
 }
 
-// Tells the compiler that a call changes all callee-saved registers: a function of the submission need not restore
-// them.
+// Tells the compiler that a call of the submission changes all callee-saved registers. The calling convention requires
+// that a function restores them, but a submission may violate this.
 #if defined(__x86_64__)
 #define FORGET_REGISTERS() asm volatile("" ::: "rbx", "r12", "r13", "r14", "r15", "memory")
 #elif defined(__aarch64__)

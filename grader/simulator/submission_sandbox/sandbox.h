@@ -49,8 +49,9 @@ bool writable(const void* data, size_t bytes, void* const* frame);
 // Checks a function that the submission passes as a callback. It must be one of the submission's own.
 void check_function(const void* function, const void* code);
 
-// Checks a function that the submission is about to call and whose address is not the beginning of one of its own.
-// Allowed are functions of other libraries that the linker has put into its tables, and the function that `lend` names.
+// Checks the target of a call through a pointer, if it is not one of the submission's own functions. Two kinds of
+// targets are allowed: functions whose addresses the linker put into the tables of the submission's library, and the
+// function that was passed to lend().
 void check_callable(const void* function, const void* code);
 void lend(const void* function);
 // In indirect_calls.cpp: sets the range of allowed targets of calls through pointers. With a base of 0 every target is
