@@ -19,7 +19,7 @@ residual_add = Exercise(
     operator="add",
     summary=(
         "Add two tensors of n elements: out = x + residual, for f32, f16 and bf16. Add in float and round once. n "
-        "may be 0 (write nothing and launch nothing) or more than 2^31, though in no case here. Each of "
+        "may be 0 (write nothing and launch nothing) or more than 2^31, but no test is that large. Each of "
         "the three tensors may start at any element, so addresses are not always multiples of 16. Where they are, "
         "move 16 bytes per access."
     ),
@@ -157,7 +157,7 @@ strided_add = Exercise(
         "out = x + y, where x and y are views of shape (rows, cols). Each has its own strides, counted in elements: "
         "a view may be transposed, take every second row, leave out the first column, or repeat one row. out is "
         "contiguous. The given kernel has one fault. Find it from the report, and correct it. Write nothing when rows "
-        "or cols is 0. rows times a stride may be more than 2^31, though in no case here."
+        "or cols is 0. rows times a stride may be more than 2^31, but no test is that large."
     ),
     launchers=(
         "void strided_add(const float* x, const float* y, float* out, int rows, int cols, long long x_row_stride, "

@@ -38,7 +38,7 @@ softmax = Exercise(
     operator="softmax",
     summary=(
         "Softmax of each row: out = exp(x - max) / sum(exp(x - max)), for f32, f16 and bf16, computed in float. "
-        "Any number of rows and columns (rows * cols may be more than 2^31, though in no case here), any "
+        "Any number of rows and columns (rows * cols may be more than 2^31, but no test is that large), any "
         "alignment. With no rows or no columns write nothing. A row may contain -infinity, but not everywhere. Read "
         "rows of common widths only once."
     ),
@@ -103,7 +103,7 @@ rms_norm = Exercise(
     summary=(
         "RMSNorm of each row: out = x / sqrt(mean(x^2) + eps) * weight, weight of cols elements, for f32, f16 and "
         "bf16. Sum in float: the square of 300 already overflows f16. Any number of rows and columns (rows * cols may "
-        "be more than 2^31, though in no case here), any alignment. With no rows or no columns write nothing. Read "
+        "be more than 2^31, but no test is that large), any alignment. With no rows or no columns write nothing. Read "
         "rows of common widths only once."
     ),
     launchers=(
@@ -172,7 +172,7 @@ layer_norm = Exercise(
         "LayerNorm of each row: out = (x - mean) / sqrt(variance + eps) * weight + bias, where the variance divides "
         "by cols, for f32, f16 and bf16. It must be right when the mean is 300 times the standard "
         "deviation; mean(x^2) - mean(x)^2 is not right there. Any number of rows and columns (rows * cols may be more "
-        "than 2^31, though in no case here), any alignment. With no rows or no columns write nothing. Read rows of "
+        "than 2^31, but no test is that large), any alignment. With no rows or no columns write nothing. Read rows of "
         "common widths only once."
     ),
     launchers=(
@@ -272,7 +272,7 @@ argmax = Exercise(
     summary=(
         "The column of the largest element of each row, as in torch.argmax: the lowest column among equal "
         "elements, and the first NaN if there is one. f32, f16 and bf16 in, int out. Any number of rows and columns "
-        "(rows * cols may be more than 2^31, though in no case here), any alignment. With no rows write nothing; "
+        "(rows * cols may be more than 2^31, but no test is that large), any alignment. With no rows write nothing; "
         "cols is at least 1."
     ),
     launchers="void argmax_{dtype}(const {T}* x, int* out, int rows, int cols, cudaStream_t stream)",

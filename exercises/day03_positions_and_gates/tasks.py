@@ -220,7 +220,7 @@ swiglu = Exercise(
     operator="SwiGLU",
     summary="""out[i] = silu(gate[i]) * up[i], with silu(x) = x / (1 + exp(-x)), for n elements (Shazeer 2020, section
     2). Compute in float32 and round once. Large gates of either sign must not give NaN: silu goes to 0 on the left and
-    to x on the right. Any alignment, any n; n may exceed 2^31, though in no case here. With n = 0 there is nothing to
+    to x on the right. Any alignment, any n; n may exceed 2^31, but no test is that large. With n = 0 there is nothing to
     do.""",
     launchers="""void swiglu_{dtype}(const {T}* gate, const {T}* up, {T}* out, long long n, cudaStream_t stream)""",
     dtypes=("f32", "f16", "bf16"),

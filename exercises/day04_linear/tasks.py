@@ -12,7 +12,7 @@ NO_SCRATCH = Bar("scratch_bytes", at_most=0)
 transpose = Exercise(
     summary="""out[c, r] = in[r, c] for in [rows, cols]. The given kernel is right, but neighboring threads write
     addresses that are a whole row apart. Move whole sectors on both sides, without bank conflicts. Any rows and cols;
-    rows * cols may exceed 2^31, though in no case here. If either is 0 there is nothing to do.""",
+    rows * cols may exceed 2^31, but no test is that large. If either is 0 there is nothing to do.""",
     launchers="void transpose(const float* in, float* out, int rows, int cols, cudaStream_t stream)",
     # `in` is a Python keyword, so the reference takes it from the keyword arguments.
     inputs={"in": Input("rows cols", normal(channel_offset=1.0))},

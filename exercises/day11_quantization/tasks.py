@@ -189,7 +189,7 @@ Dequantize int4 weights in GPTQ's format to f16: w[k, n] = (q - zero) * scale, r
 8, out_features] packs eight q per word along k. qzeros [groups, out_features / 8] packs eight zeros along n, each
 stored minus 1, so zero is 1 ... 16. scales is [groups, out_features], and g_idx [in_features] is the group of each
 k. in_features and out_features are multiples of 8, groups have any size and any order, and all tensors are 16-byte
-aligned. There may be more than 2^31 weights, though in no case here. Without weights there is nothing to do.""",
+aligned. There may be more than 2^31 weights, but no test is that large. Without weights there is nothing to do.""",
     launchers="void gptq_dequantize(const int* qweight, const int* qzeros, const {T}* scales, const int* g_idx, {T}* out, "
     "int in_features, int out_features, cudaStream_t stream)",
     dtypes=("f16",),
@@ -262,7 +262,7 @@ out = x w, plus the bias if has_bias, for 1 to 16 rows of f16 and int4 weights i
 zero) * scale. qweight is [in_features / 8, out_features], qzeros [groups, out_features / 8] (zeros stored minus 1),
 scales [groups, out_features], g_idx [in_features]. Without act_order the group of k is k / group_size. Sum in float
 and round once at the end; the result is the same in every run. in_features and out_features are multiples of 8,
-tensors 16-byte aligned, groups of any size. There may be more than 2^31 weights, though in no case here. With
+tensors 16-byte aligned, groups of any size. There may be more than 2^31 weights, but no test is that large. With
 in_features = 0 the result is the bias, or zero; with no rows or no out_features there is nothing to do. On a GPU,
 the goal is twice the speed of torch's int4 matmul, and more than the speed of its matmul with 16-bit weights.""",
     launchers=LINEAR.format(name="gptq_linear"),

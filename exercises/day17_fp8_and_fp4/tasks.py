@@ -95,7 +95,7 @@ last group of a row may be smaller. Let amax be the largest finite |x| of the gr
 (448 / amax), computed in float, rounded to the nearest e4m3 (ties to even) and saturated at 448, and scales[row, group]
 = amax / 448; scales is [rows, ceil(columns / 128)]. Infinities become +-448, and NaN becomes 0x7f; neither changes the
 scale of its group. columns is a multiple of 8, and all tensors are 16-byte aligned. x may have more than 2^31 elements,
-though in no case here. With no rows or no columns there is nothing to do. The goal on a GPU is 0.92 of the bandwidth
+but no test is that large. With no rows or no columns there is nothing to do. The goal on a GPU is 0.92 of the bandwidth
 of a copy.""",
     launchers="void fp8_quantize(const {T}* x, unsigned char* q, float* scales, int rows, int columns, "
     "cudaStream_t stream)",
@@ -189,7 +189,7 @@ Quantize x [n] to e4m3 with a scale that is known before x is read, because it c
 history [steps] is the amax of each earlier step, and scale = max(history, 1e-10) / 448. q = x * (448 / max(history, 1e-10)), computed in
 float, rounded to the nearest e4m3, and saturated at 448. Infinities become +-448, and NaN becomes 0x7f. amax [1] is the
 largest finite |x| of this step, and 0 if there is none; the next step takes it as history. n is a multiple of 8, steps
-at least 1, and x and q are 16-byte aligned. x may have more than 2^31 elements, though in no case here. With n = 0,
+at least 1, and x and q are 16-byte aligned. x may have more than 2^31 elements, but no test is that large. With n = 0,
 scale and amax are still written. The given kernel has several faults. Find them from the report, and correct them
 all.""",
     launchers="void fp8_delayed_scaling(const {T}* x, const float* history, unsigned char* q, float* scale, float* amax, "
@@ -303,7 +303,7 @@ amax [1] is the largest |x| of the tensor, or an estimate of it. In float, with 
 scale) as e2m1, or x * 0 if the scale is 0. Both conversions round to nearest even and saturate, at 448 and at 6. q is
 [rows, columns / 2], two numbers per byte, the first in its lower half; scales is [rows, columns / 16]. All bits must be
 right. x is finite, columns is a multiple of 16, and all tensors are 16-byte aligned. x may have more than 2^31 elements,
-though in no case here. With no rows or no columns there is nothing to do. The goal on a GPU is 0.92 of the bandwidth
+but no test is that large. With no rows or no columns there is nothing to do. The goal on a GPU is 0.92 of the bandwidth
 of a copy.""",
     launchers="void nvfp4_quantize(const {T}* x, const float* amax, unsigned char* q, unsigned char* scales, int rows, "
     "int columns, cudaStream_t stream)",
@@ -358,7 +358,7 @@ nvfp4_dequantize = Exercise(
 Convert NVFP4 back to bf16: x = (e2m1 * scale) * (amax / 2688), computed in float in this order, and rounded to bf16. q
 is [rows, columns / 2], two numbers of e2m1 per byte, the first in its lower half. scales is [rows, columns / 16], e4m3,
 never NaN or negative, and amax is one f32. All bits must be right. columns is a multiple of 16, and all tensors are
-16-byte aligned. x may have more than 2^31 elements, though in no case here. With no rows or no columns there is nothing
+16-byte aligned. x may have more than 2^31 elements, but no test is that large. With no rows or no columns there is nothing
 to do. The goal on a GPU is 0.92 of the bandwidth of a copy.""",
     launchers="void nvfp4_dequantize(const unsigned char* q, const unsigned char* scales, const float* amax, {T}* x, "
     "int rows, int columns, cudaStream_t stream)",
@@ -470,7 +470,7 @@ Compute y = X W^T in FP8 on Hopper's tensor cores, with X[i, k] = x[i, k] * x_sc
 w_scales[j]. x [rows, in_features] and w [out_features, in_features] are patterns of e4m3, without NaN; the scales are
 f32, and y is bf16. TMA loads tiles, wgmma multiplies them with f32 accumulators, and the epilogue applies the scales.
 in_features is a multiple of 16 and not 0, out_features a multiple of 8, rows any number, and all tensors are 16-byte
-aligned. y may have more than 2^31 elements, though in no case here. With no rows or no out_features there is nothing to
+aligned. y may have more than 2^31 elements, but no test is that large. With no rows or no out_features there is nothing to
 do. The goal on a GPU is the speed of torch's matmul with one scale per row.""",
     launchers="void fp8_gemm(const unsigned char* x, const unsigned char* w, const float* x_scales, "
     "const float* w_scales, {T}* y, int rows, int in_features, int out_features, cudaStream_t stream)",
@@ -539,7 +539,7 @@ w[j, k] * w_scales[j / 128, k / 128]. x [rows, in_features] and w [out_features,
 without NaN. x_scales is f32 [rows, groups], with groups = ceil(in_features / 128), and w_scales f32 [ceil(out_features /
 128), groups]. y is bf16. Let wgmma sum over 128 values of k; multiply these sums by the scales, and add them in f32
 registers. in_features is a multiple of 16 and not 0, out_features a multiple of 8, rows any number, and all tensors are
-16-byte aligned. y may have more than 2^31 elements, though in no case here. With no rows or no out_features there is
+16-byte aligned. y may have more than 2^31 elements, but no test is that large. With no rows or no out_features there is
 nothing to do. The goal on an H200 is 1,300 TFLOP/s at 8192 x 8192 x 8192.""",
     launchers="void fp8_block_gemm(const unsigned char* x, const unsigned char* w, const float* x_scales, "
     "const float* w_scales, {T}* y, int rows, int in_features, int out_features, cudaStream_t stream)",
@@ -610,7 +610,7 @@ Compute y = x W^T with bf16 rows and MXFP4 weights: W[j, k] = e2m1(w[j, k]) * 2^
 in_features / 32], patterns of e8m0 from 70 to 180. Convert the weights to bf16 in the main loop, which is exact, and
 multiply on tensor cores with f32 sums. This is how GPUs without FP4 tensor cores run such models. in_features is a
 multiple of 32, out_features a multiple of 8, rows any number, and x and w are 16-byte aligned. w may have more than 2^31
-elements, though in no case here. With in_features = 0 the result is 0; with no rows or no out_features there is nothing
+elements, but no test is that large. With in_features = 0 the result is 0; with no rows or no out_features there is nothing
 to do. The goal on a GPU, for 1 and 16 rows, is twice the speed of torch's matmul with bf16 weights.""",
     launchers="void mxfp4_gemm(const {T}* x, const unsigned char* w, const unsigned char* w_scales, {T}* y, int rows, "
     "int in_features, int out_features, cudaStream_t stream)",
@@ -694,7 +694,7 @@ and W[j, k] likewise. x is [rows, in_features / 2], two patterns of e2m1 per byt
 [out_features, in_features / 2]. x_scales [rows, in_features / 16] and w_scales [out_features, in_features / 16] are
 patterns of e4m3 from 0 to 0x7e. alpha [1] and y are f32. TMA loads tiles, tcgen05.cp copies scales to tensor memory, and
 block-scaled tcgen05.mma multiplies. in_features is a multiple of 64 and not 0, rows and out_features are any numbers, and
-all tensors are 16-byte aligned. y may have more than 2^31 elements, though in no case here. With no rows or no
+all tensors are 16-byte aligned. y may have more than 2^31 elements, but no test is that large. With no rows or no
 out_features there is nothing to do. Kernels of this exercise have run in the simulator only, never on a Blackwell
 GPU.""",
     launchers="void fp4_block_scaled_gemm(const unsigned char* x, const unsigned char* w, const unsigned char* x_scales, "
@@ -829,7 +829,7 @@ q k^T) v over the lengths[b] + 1 tokens, the new one as it was stored. Query hea
 and at most 8 query heads share one. head_dim is 64 or 128, lengths[b] < max_length, k_new and v_new are finite, and all
 tensors are 16-byte aligned. Positions after the new one may hold anything, also NaN, and must not change. `parts` f32
 [splits, batch * heads, head_dim + 2] is working memory, for kernels that divide the keys of a sequence among `splits`
-blocks. The caches may have more than 2^31 elements, though in no case here. With batch = 0 there is nothing to do. The
+blocks. The caches may have more than 2^31 elements, but no test is that large. With batch = 0 there is nothing to do. The
 goal on a GPU is half the time of a bf16 cache.""",
     launchers="void fp8_kv_cache(const {T}* q, const {T}* k_new, const {T}* v_new, const int* lengths, "
     "unsigned char* k_cache, unsigned char* v_cache, float* k_scales, float* v_scales, float* parts, {T}* out, "

@@ -242,7 +242,7 @@ gets row rows_of[t, j] of out, which becomes a copy of x[t]. Rows are sorted by 
 their order: by t, then by j. offsets [experts + 1] are the first row of each expert, followed by the number of all
 rows. The result is the same in every run. `work` is uninitialized working memory: (chunks + 1) * experts ints, where a
 chunk is 256 pairs. There are 1 to 1024 experts, hidden is a multiple of 8, all tensors are 16-byte aligned, and tokens
-* top_k fits an int. out may have more than 2^31 elements, though in no case here. With no tokens, write only
+* top_k fits an int. out may have more than 2^31 elements, but no test is that large. With no tokens, write only
 offsets, which are all zero.""",
     launchers="void moe_permute_{dtype}(const {T}* x, const int* ids, {T}* out, int* offsets, int* rows_of, int* work, "
     "int tokens, int experts, int top_k, int hidden, cudaStream_t stream)",
@@ -355,8 +355,8 @@ moe_combine = Exercise(
 Combine the results of each token's experts: out[t] is the sum of weights[t, j] * y[rows_of[t, j]] over j, plus base[t] if
 has_base (base is the result of shared experts). y has tokens * top_k rows. A row of -1 means that the pair was dropped:
 it adds nothing, whatever its weight. Sum in float, in the order of j, and round once, so that every run gives the same
-bits. hidden is a multiple of 8, and all tensors are 16-byte aligned. y may have more than 2^31 elements, though in no
-case here. With no tokens or hidden = 0 there is nothing to do; with top_k = 0 the result is the base, or zero.""",
+bits. hidden is a multiple of 8, and all tensors are 16-byte aligned. y may have more than 2^31 elements, but no
+test is that large. With no tokens or hidden = 0 there is nothing to do; with top_k = 0 the result is the base, or zero.""",
     launchers="void moe_combine_{dtype}(const {T}* y, const int* rows_of, const float* weights, const {T}* base, {T}* "
     "out, int tokens, int top_k, int hidden, bool has_base, cudaStream_t stream)",
     dtypes=("f32", "f16", "bf16"),
@@ -567,7 +567,7 @@ Compute a grouped matmul on tensor cores, in one launch: expert e multiplies its
 <= r < offsets[e + 1]. w is [experts, out_features, in_features]. Groups have any size, also none; offsets [experts + 1]
 increases from 0 to rows, and is in GPU memory only. f16 and bf16 in and out, sums in f32. in_features and out_features
 are multiples of 8, there are 1 to 1024 experts, all tensors are 16-byte aligned, and in_features is not 0. w may have
-more than 2^31 elements, though in no case here. Weights of an expert without rows may hold anything, also NaN. With no
+more than 2^31 elements, but no test is that large. Weights of an expert without rows may hold anything, also NaN. With no
 rows or no out_features there is nothing to do.""",
     launchers="void grouped_gemm_{dtype}(const {T}* x, const {T}* w, const int* offsets, {T}* y, int rows, int experts, "
     "int in_features, int out_features, cudaStream_t stream)",
@@ -668,7 +668,7 @@ Compute the first half of all experts in one launch, on tensor cores: y[r] = sil
 r < offsets[e + 1], where w[e] [2 * intermediate, in_features] is g above u. Groups have any size, also none; offsets
 [experts + 1] increases from 0 to rows, and is in GPU memory only. f16 and bf16 in and out; sums, silu and the product
 in f32, rounded once. in_features and intermediate are multiples of 8, there are 1 to 1024 experts, all tensors are
-16-byte aligned, and in_features is not 0. w may have more than 2^31 elements, though in no case here. With no rows or
+16-byte aligned, and in_features is not 0. w may have more than 2^31 elements, but no test is that large. With no rows or
 intermediate = 0 there is nothing to do.""",
     launchers="void moe_swiglu_{dtype}(const {T}* x, const {T}* w, const int* offsets, {T}* y, int rows, int experts, "
     "int in_features, int intermediate, cudaStream_t stream)",
@@ -806,7 +806,7 @@ down[e] [hidden, intermediate]. The ids of a token are all different. Read the w
 tokens that chose it, and touch no other expert: its weights may be NaN. Sum in float, without atomics on floats, so that
 every run gives the same bits. `middle` [tokens * top_k, intermediate] is working memory. There are 1 to 1024
 experts; top_k is 1 to 16; hidden and intermediate are multiples of 8 and not 0; all tensors are 16-byte aligned. The
-weights may have more than 2^31 elements, though in no case here. With no tokens there is nothing to do.""",
+weights may have more than 2^31 elements, but no test is that large. With no tokens there is nothing to do.""",
     launchers="void moe_decode_{dtype}(const {T}* x, const int* ids, const float* weights, const {T}* gate_up, const {T}* "
     "down, {T}* middle, {T}* out, int tokens, int experts, int top_k, int hidden, int intermediate, cudaStream_t stream)",
     dtypes=("f16", "bf16"),

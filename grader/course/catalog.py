@@ -51,7 +51,7 @@ def course_root(start: Path | None = None) -> Path:
     if named:
         root = Path(named).resolve()
         if not (root / FILE).is_file():
-            raise GraderError(f"GRADER_COURSE is {named}, which has no {FILE}", "Unset it, or correct it.")
+            raise GraderError(f"GRADER_COURSE is {named}, which has no {FILE}", "Unset GRADER_COURSE, or correct it.")
         return root
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
@@ -130,7 +130,7 @@ class Entry:
 
     @property
     def designs(self) -> list[Path]:
-        """Correct kernels of other designs that must pass; ``NAME.wrong_WHAT.cu`` are whole incorrect kernels."""
+        """The correct kernels with another design than the solution: ``NAME.DESIGN.cu``, not ``NAME.wrong_WHAT.cu``."""
         found = (self.root / "tests" / "exercises" / self.day).glob(f"{self.variable}.*{SUFFIXES[self.language]}")
         return sorted(path for path in found if not path.name.startswith(f"{self.variable}.wrong_"))
 
@@ -149,7 +149,7 @@ class Entry:
         """Run tasks.py and return the whole description. Imports torch."""
         import numpy  # noqa: F401  (before torch, which ignores a Ctrl-C during its own import of NumPy)
 
-        with interrupts_delayed():  # torch's C++ would end the process by an error of its own
+        with interrupts_delayed():  # on Ctrl-C, torch's C++ code would end the process with an error of its own
             import torch  # noqa: F401
 
         from grader.course.task import Exercise
@@ -161,7 +161,8 @@ class Entry:
             )
         if exercise.title or exercise.kind or exercise.points:
             raise GraderError(
-                f"{self.tasks} gives {self.variable} a title, kind or points", f"Write them in {FILE} only."
+                f"{self.tasks} gives {self.variable} a title, kind or points",
+                f"Write title, kind and points in {FILE} only.",
             )
         listed: dict[str, Any] = {
             "title": self.title,

@@ -31,7 +31,7 @@ UNITS = {
     "microseconds": "{} us",
     "tflops": "{} TFLOP/s",
 }
-"""The text of a figure for each yardstick."""
+"""A format string for the number of each yardstick."""
 
 
 class Goal(Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,11 +61,11 @@ class Goal(Struct, frozen=True, forbid_unknown_fields=True):
     divided_by: str = ""
     """The path of a second figure, by which the first is divided."""
     unit: str = ""
-    """The text of a figure of a record, such as ``{}x torch.compile``."""
+    """A format string for the number from the record, such as ``{}x torch.compile``."""
 
     @property
     def day(self) -> str:
-        """The folder of its day."""
+        """The folder of the goal's day."""
         return self.exercise.partition("/")[0]
 
     @property
@@ -148,7 +148,7 @@ def _problem(goal: Goal, known: list[str]) -> str:
     if goal.unit and "{}" not in goal.unit:
         return "unit needs {} in place of the number"
     if goal.why and goal.not_recorded:
-        return "give either why or not_recorded: a goal without a figure is not missed"
+        return "give only one of why (the reason for a missed goal) and not_recorded (the reason for a missing figure)"
     return ""
 
 

@@ -1,15 +1,16 @@
 """Distributions of inputs: small objects that a task names, and that fill a tensor with random numbers.
 
-A distribution is any callable. It is called with those of these arguments that it has as parameters::
+A distribution is any callable. It may have any of these parameters:
 
-    shape      the tensor's shape, a tuple
-    dims       the case's sizes, a dict
-    generator  a torch.Generator on the CPU: use it for every random number, so that a printed seed reproduces the run
-    inputs     the tensors drawn before this one, by name, in the order of the task
-    dtype      the torch dtype that the tensor will be rounded to
+- ``shape`` is the tensor's shape, a tuple.
+- ``dims`` is a dict of the case's sizes.
+- ``generator`` is a torch.Generator on the CPU. Use it for every random number, so that a printed seed reproduces the
+  run.
+- ``inputs`` are the tensors drawn before this one, by name, in the order of the task.
+- ``dtype`` is the torch dtype to which the tensor will be rounded.
 
-and returns a CPU tensor of that shape (or one that broadcasts to it) of any dtype. It is rounded to the case's dtype
-afterwards; the reference sees the rounded values. An argument of the distributions below may be a number or an
+It returns a CPU tensor of any dtype, with this shape or a shape that broadcasts to it. The tensor is then rounded to
+the case's dtype; the reference sees the rounded values. An argument of the distributions below may be a number or an
 expression over the sizes, such as ``integers(0, "vocabulary")``.
 
 The defaults are not plain N(0, 1) everywhere, because the mean of many such numbers is nearly zero, so an output of
@@ -135,7 +136,7 @@ class computed:
     function: Callable[..., Any]
 
     def __call__(self, dims: Mapping[str, Any], inputs: Mapping[str, Any]) -> Any:
-        """Return a tensor of the function's dtype."""
+        """Return the tensor that the function computes, in the dtype that it returns."""
         import torch
 
         upcast = {

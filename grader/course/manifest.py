@@ -24,7 +24,7 @@ FORMAT = 1
 
 KINDS = ("implement", "debug", "optimize")
 ALWAYS = ("builds", "correct", "safe")
-"""The stages of every exercise; *efficient* and *fast* exist only if the task has bars, or sizes to time."""
+"""The stages of every exercise. In addition, a task with bars has *efficient*, one with sizes to time has *fast*."""
 
 Difficulty = Literal["easy", "medium", "hard"]
 Text = Annotated[str, Meta(min_length=1)]
@@ -106,14 +106,14 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
 WANTED = {
     "name": "A name has small letters, digits and underscores: it is the name of the exercise's files.",
-    "kind": f"An exercise is one of: {', '.join(KINDS)}.",
+    "kind": f"The kind of an exercise is one of: {', '.join(KINDS)}.",
     "points": "Points are an integer of at least 1.",
     "architecture": 'Write an architecture as nvcc does: "sm_80", or "sm_90a" for a single generation.',
-    "stages": f"List the stages in order: {', '.join(ALWAYS)}, and then efficient and fast if it has them.",
+    "stages": f"List the stages in order: {', '.join(ALWAYS)}, and then efficient and fast if the exercise has them.",
     "language": f"The files of an exercise are in one of: {', '.join(SUFFIXES)}.",
-    "difficulty": "An exercise is easy, medium or hard.",
+    "difficulty": "The difficulty is easy, medium or hard.",
     "minutes": "The minutes that a newcomer takes are an integer of at least 1.",
-    "needs": 'List days and exercises that come before it: ["day02_reductions", "day02_reductions/softmax"].',
+    "needs": 'List days and exercises that come before this one: ["day02_reductions", "day02_reductions/softmax"].',
     "draft": "draft = true marks an unfinished exercise, which counts nowhere; remove the line when it is complete.",
     "formerly": 'Write a former name before its current one: old_day = "new_day", "day/old" = "day/new".',
     "folder": "A day's folder is named dayNN_topic, such as day06_flash_attention.",
@@ -130,7 +130,7 @@ def read_manifest(root: Path) -> Manifest:
     text, data = read_toml(path)
     version = data.get("format")
     if version != FORMAT:
-        says = "does not say its format" if version is None else f"has the format {version!r}"
+        says = "has no key format" if version is None else f"has the format {version!r}"
         raise GraderError(
             f"{path} {says}; this grader reads format {FORMAT}",
             f"If the file is newer than the grader: git pull, then make. Otherwise write format = {FORMAT}.",
@@ -159,7 +159,7 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
         text = path.read_text(encoding="utf-8")
         return text, tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
-        raise GraderError(f"{path} cannot be read: {error}", "It must be a readable file in UTF-8.") from error
+        raise GraderError(f"{path} cannot be read: {error}", "The file must be readable and in UTF-8.") from error
     except tomllib.TOMLDecodeError as error:
         raise GraderError(f"{path} is not TOML: {error}", "Correct that line, or the one before it.") from error
 
@@ -171,12 +171,12 @@ Problem = tuple[tuple[int, ...], str, str, str]
 def _contradictions(root: Path, manifest: Manifest) -> Iterator[Problem]:
     """Yield the errors that the parser cannot find: values that contradict each other, and missing files."""
     if not _in_order(manifest.stages):
-        yield (), "stages", "they are not in order, or one is missing", WANTED["stages"]
+        yield (), "stages", "the stages are not in order, or one is missing", WANTED["stages"]
     days: set[int] = set()
     earlier: set[str] = set()
     for d, day in enumerate(manifest.days):
         if day.number in days:
-            yield (d,), "folder", f"there are two days {day.number}", "Give one of them another number."
+            yield (d,), "folder", f"there are two days {day.number}", "Give one of these days another number."
         days.add(day.number)
         needed = [f"lessons/{day.folder}/lesson.ipynb"]
         needed += [f"exercises/{day.folder}/tasks.py"] if day.exercises else []
@@ -196,7 +196,7 @@ def _contradictions(root: Path, manifest: Manifest) -> Iterator[Problem]:
             if exercise.language == "python" and exercise.stages not in (None, OF_PYTHON):
                 yield (d, e), "stages", f"a Python exercise has the stages {', '.join(OF_PYTHON)}", "Remove the line."
             elif exercise.language == "cuda" and exercise.stages is not None and not _in_order(exercise.stages):
-                yield (d, e), "stages", "they are not in order, or one is missing", WANTED["stages"]
+                yield (d, e), "stages", "the stages are not in order, or one is missing", WANTED["stages"]
             file = f"{day.folder}/{exercise.name}{SUFFIXES[exercise.language]}"
             # A learner's own file may be missing: `grader reset` restores it. If the solution is missing too, the name
             # is wrong.
@@ -227,7 +227,8 @@ def _wrong_former_names(manifest: Manifest) -> Iterator[Problem]:
         elif new not in (exercises if "/" in old else days):
             yield (), old, f"{new!r} is not in the course", WANTED["formerly"]
         elif "/" in old and old.partition("/")[0] not in days:
-            yield (), old, "its day is not in the course", "Write a former exercise with the present name of its day."
+            hint = "Write a former exercise with the present name of its day."
+            yield (), old, "this former exercise has a day that is not in the course", hint
 
 
 def _in_order(stages: Stages) -> bool:
@@ -247,7 +248,7 @@ def _translated(error: str) -> Problem:
             f"The keys are {', '.join(item.encode_name for item in known)}.",
         )
     if missing := re.search(r"missing required field `(.*)`", message):
-        return place, missing[1], "it is missing", WANTED.get(missing[1], "")
+        return place, missing[1], "this key is missing", WANTED.get(missing[1], "")
     key = (re.findall(r"\.([a-z]+)", at) or [""])[-1]
     return place, key, message.replace("`", ""), WANTED.get(key, "")
 

@@ -36,8 +36,9 @@ class Tensor(Struct, frozen=True, forbid_unknown_fields=True):
     shape: Text
     dtype: Literal["f32", "i32"] = "f32"
     low: str | int = 0
+    """The smallest integer: a number, or an expression with the sizes of the case."""
     high: str | int = 2
-    """The range of integers: ``low`` up to, but excluding, ``high``, over the sizes of the case."""
+    """The integer after the largest one: a number, or an expression with the sizes of the case."""
 
 
 class Bar(Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,9 +69,9 @@ class Listed(Struct, frozen=True, forbid_unknown_fields=True):
     answers: tuple[Text, ...]
     hint: Text
     outputs: dict[str, Text]
-    """Shapes by name, over the sizes of the cases."""
+    """The shapes of the outputs by name. A shape is an expression with the sizes of the case."""
     reference: Text
-    """A Python expression over the inputs, the sizes and ``torch``."""
+    """A Python expression with the inputs, the sizes and ``torch``."""
     cases: Annotated[tuple[dict[str, int | float], ...], Meta(min_length=1)]
     """The sizes by name."""
     wrong: Annotated[tuple[Wrong, ...], Meta(min_length=2)]
@@ -219,7 +220,7 @@ def _problem(puzzle: Listed, known: set[str]) -> str:
         return "another puzzle or exercise has this name"
     blanks = puzzle.kernel.count(BLANK)
     if blanks == 0 or any(len(answers) != blanks for answers in (puzzle.answers, *(w.answers for w in puzzle.wrong))):
-        return f"it has {blanks} blanks, but some list of answers has another length"
+        return f"the kernel has {blanks} blanks, but the solution or a wrong kernel has another number of answers"
     return ""
 
 

@@ -86,8 +86,8 @@ class Case:
     before: dict[str, str]
     """For tensors of which only the last part is allocated: the number of elements before that part.
 
-    Each value is an expression over the sizes. The kernel gets a pointer to where the whole tensor would begin, so that
-    its indices can exceed 2^31 without the memory for it.
+    Each value is an expression over the sizes. The kernel gets a pointer to where the whole tensor would begin. So its
+    indices can exceed 2^31, although only the last part takes memory.
     
     """
 
@@ -156,7 +156,7 @@ class Grid:
 
     head_dims: tuple[int, ...]
     dims: Callable[[int, int, int, int], dict[str, Any]]
-    """A function of (batch, heads, length, head_dim) that returns a case's sizes. There are as many keys as queries."""
+    """A function that returns a case's sizes, called with (batch, heads, number of queries and keys, head_dim)."""
     tensor_cores: bool = False
     """True if the kernel uses tensor cores."""
 
@@ -199,12 +199,16 @@ class Exercise:
     efficient: Case | None = None
     bars: list[Bar] = field(default_factory=list)
     minimum_bytes: Callable[[dict[str, Any]], float] | None = None
-    """The minimum bytes that a kernel requests from global memory, for the bars. A row read twice counts twice."""
+    """The minimum bytes that a kernel requests from global memory, for the bars.
+
+    If every kernel must read a row twice, count the row twice.
+    """
     distinct_bytes: Callable[..., float] | None = None
     """The bytes that must come from device memory, for the roofline.
 
-    A row counts once even if it is read several times, because a cache may serve it again. The function is called like
-    the reference, and with ``item``, the bytes of an element. Default: ``minimum_bytes``, or all tensors if fewer.
+    A row counts once even if it is read several times, because a cache may serve it again. The function gets the
+    arguments of the reference, and ``item``, the number of bytes of an element. The default is ``minimum_bytes``, or
+    the bytes of all tensors if these are fewer.
     
     """
     flops: Callable[[dict[str, Any]], float] | None = None
@@ -251,9 +255,9 @@ class Exercise:
         sizes = {size.name: size.dtypes or self.dtypes for size in self.bench}
         for bar in self.time_bars:
             if bar.size not in sizes:
-                problems.append(f"a time limit for {bar.size!r}, which is not one of its bench sizes")
+                problems.append(f"a time limit is for {bar.size!r}, which is not one of the task's bench sizes")
             for dtype in set(bar.dtypes or ()) - set(sizes.get(bar.size, bar.dtypes or ())):
-                problems.append(f"a time limit for {bar.size!r} in {dtype}, a dtype that is not timed")
+                problems.append(f"a time limit for {bar.size!r} is in {dtype}, a dtype that is not timed")
             if not bar.at_most_us > 0 or not bar.gpu.strip():
                 problems.append(f"a time limit for {bar.size!r} lacks a positive time or the name of a GPU")
         if problems:

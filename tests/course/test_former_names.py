@@ -80,7 +80,7 @@ def test_a_name_that_never_was(course: Course) -> None:
         ('day01_x = "day01_y"', "day01_x: 'day01_y' is not in the course"),
         ('"day02_start/x" = "day02_start/y"', "day02_start/x: 'day02_start/y' is not in the course"),
         ('"day02_start/x" = "day02_start"', "day02_start/x: 'day02_start' is not in the course"),
-        ('"day01_x/x" = "day02_start/new"', "day01_x/x: its day is not in the course"),
+        ('"day01_x/x" = "day02_start/new"', "day01_x/x: this former exercise has a day that is not in the course"),
         ('"day02_start/kept" = "day02_start/new"', "day02_start/kept: this former name is also a present name"),
         ('day02_start = "day02_start"', "day02_start: this former name is also a present name"),
         ("day01_x = 3", "formerly: Expected str, got int"),

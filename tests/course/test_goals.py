@@ -66,7 +66,7 @@ def test_the_course_has_the_days_of_all_goals() -> None:
             GOAL.replace("torch", "record") + 'record = "x.json"\nfigure = "a"\nunit = "x"\n',
             "needs {} in place of the number",
         ),
-        (GOAL + 'why = "It is slow."\nnot_recorded = "It is new."\n', "either why or not_recorded"),
+        (GOAL + 'why = "It is slow."\nnot_recorded = "It is new."\n', "give only one of why"),
         ("[[goal]", "is not TOML"),
     ],
 )

@@ -85,10 +85,10 @@ def test_it_is_read_in_order(root: Path) -> None:
         ("points = 3\n", "points = 3\npionts = "
                          "4\n", ":16: day 1 (day01_first), exercise 1 (once), "
                                 "pionts: ", "The keys are name, title, kind, points,"),
-        ('title = "Second"\n', "", ":17: day 2 (day02_second), title: it is missing", ""),
+        ('title = "Second"\n', "", ":17: day 2 (day02_second), title: this key is missing", ""),
         ('summary = "About it"', 'sumary = "About it"', ":9: day 1 (day01_first), "
                                                         "sumary: ", "folder, title, summary, exercise"),
-        ('title = "Small"\n', "", ":1: title: it is missing", ""),
+        ('title = "Small"\n', "", ":1: title: this key is missing", ""),
         ('title = "Small"', 'name = "Small"', ":2: name: ", "format, title, architecture, stages, day"),
         ('"sm_80"', '"ampere"', ":3: architecture: ", "sm_90a"),
         ('"builds", "correct"', '"correct", "builds"', ":4: stages: ", "in order"),
@@ -104,7 +104,7 @@ def test_it_is_read_in_order(root: Path) -> None:
         ('"day02_second"', '"second"', ":18: day 2 (second), folder: ", "dayNN_topic"),
         ('"day02_second"', '"day03_third"', ":18: day 2 (day03_third), folder: there is no "
                                             "lessons/day03_third/lesson.ipynb", "remove the day"),
-        ("format = 1\n", "", " does not say its format; this grader reads format 1", "format = 1"),
+        ("format = 1\n", "", " has no key format; this grader reads format 1", "format = 1"),
         ("format = 1", "format = 2", " has the format 2; this grader reads format 1", "git pull"),
         ("points = 4", "points = ", " is not TOML: Invalid value (at line 26", "Correct that line"),
         ("[[day]]", "[day]", " is not TOML: ", "Correct that line"),
@@ -148,7 +148,7 @@ def test_effort_that_does_not_fit(root: Path, line: str, says: str, hint: str) -
 def test_days_may_be_written_as_inline_tables(root: Path) -> None:
     head = TEXT.partition("[[day]]")[0]
     (root / FILE).write_text(head + 'day = [{folder = "day01_first"}]')
-    assert refused(root)[0] == f"{FILE}:1: day 1 (day01_first), title: it is missing"
+    assert refused(root)[0] == f"{FILE}:1: day 1 (day01_first), title: this key is missing"
 
 
 def test_without_tasks(root: Path) -> None:

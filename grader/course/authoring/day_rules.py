@@ -54,7 +54,7 @@ def listed(day: Day) -> Iterator[Problem]:
 
 
 def headings(notebook: Path) -> list[tuple[int, str]]:
-    """Return each title, section and remaining TODO of a notebook: the number of its cell (from 1) and its text."""
+    """Return the titles, sections and remaining TODOs of a notebook, as pairs (cell number from 1, text)."""
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
         texts = [(n, "".join(c["source"])) for n, c in enumerate(cells, 1) if c["cell_type"] == "markdown"]

@@ -18,7 +18,7 @@ from grader.frontend import course_headers
 from grader.setup.errors import GraderError
 
 MISTAKES, DESIGNS, HINTS = 6, 2, 3
-"""The minimum number of wrong kernels, of correct kernels of other designs, and of hints."""
+"""The minimum number of wrong kernels, of correct kernels with another design than the solution's, and of hints."""
 HINT = 20
 """The minimum number of characters of a hint."""
 EMPTY = re.compile(
@@ -26,9 +26,9 @@ EMPTY = re.compile(
     r"|(?:is|are|be|not|has|have|with(?: \w+ =)?|for \w+ =) (?:0|zero)|at least (?:1|one)|any (?:number|rows|size))\b",
     re.IGNORECASE,
 )
-"""Matches a summary that says what happens for empty input, or that no size is 0."""
-UNTRIED = "though in no case here"
-"""A summary adds these words to a promise whose test would take too much memory or time."""
+"""Matches a summary that says what happens for empty input, or which sizes are at least 1."""
+UNTRIED = "but no test is that large"
+"""The words in a summary after a size that no case tests, because it would take too much memory or time."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def mistakes(draft: Draft) -> Iterator[Problem]:
 
 
 def naive_versions(draft: Draft) -> Iterator[Problem]:
-    """Check that some bar names a naive version, and that each naive version is a wrong kernel that misses this bar."""
+    """Check that at least one bar names a naive version (``naive=``), and that this wrong kernel misses the bar."""
     task = draft.task
     if not task.bars or draft.entry.kind == "debug":
         return
@@ -228,7 +228,7 @@ def naive_versions(draft: Draft) -> Iterator[Problem]:
 
 
 def summary(draft: Draft) -> Iterator[Problem]:
-    """Check that the summary describes the kernel and empty input, and promises nothing that no case tests."""
+    """Check that the summary exists and says what happens for empty input, and that cases test its promises."""
     if not draft.task.summary.strip():
         yield draft.described("the summary is missing: say what the kernel must do, in general and for empty input")
     elif not EMPTY.search(draft.task.summary):
@@ -238,7 +238,9 @@ def summary(draft: Draft) -> Iterator[Problem]:
         and UNTRIED not in draft.task.summary
         and not any(c.before for c in draft.task.cases)
     ):
-        yield draft.described(f"the summary promises 2^31 elements: add a case (before=), or write {UNTRIED!r}")
+        yield draft.described(
+            f"the summary promises 2^31 elements: add a Case(before=...) that tests it, or write {UNTRIED!r}"
+        )
 
 
 def stages(draft: Draft) -> Iterator[Problem]:

@@ -73,10 +73,10 @@ def figures(notebook: Path) -> Figures:
 
 
 def shown_share(day: Day, entry: Entry) -> float:
-    """Return the share of the learner's lines that the lesson shows before it sets the exercise.
+    """Return the share of the lines to write that the lesson shows before it sets the exercise.
 
-    The learner's lines are the solution's lines that the skeleton lacks, except comments, braces and includes. Folded
-    code does not count as shown.
+    A learner must write the solution's lines that the skeleton lacks, except comments, braces and includes. Folded code
+    does not count as shown.
     """
     given = set(_code_lines(entry.skeleton.read_text(encoding="utf-8")))
     to_write = {line for line in _code_lines(entry.solution.read_text(encoding="utf-8")) if line not in given}

@@ -212,12 +212,14 @@ def rescales(source: Source) -> Iterator[Edit]:
     tokens = source.tokens
     for start, end in _statements(source):
         if any(_is(tokens, i, "*=") for i in range(start, end)):
-            yield _removed(source, start, end, f"not rescaled: {_code(source, tokens[start], tokens[end - 1])}")
+            yield _removed(
+                source, start, end, f"a value is not rescaled: {_code(source, tokens[start], tokens[end - 1])}"
+            )
     for i, token in enumerate(tokens[:-2]):
         if token.text == "*" and re.fullmatch(r"(__)?exp2?f?", tokens[i + 1].text):
             end_of_call = closing(tokens, i + 2)
             if end_of_call is not None:
-                name = f"not rescaled by {_code(source, tokens[i + 1], tokens[end_of_call])}"
+                name = f"a value is not rescaled by {_code(source, tokens[i + 1], tokens[end_of_call])}"
                 yield Edit(name, tokens[i - 1].end, tokens[end_of_call].end, "")
 
 
@@ -237,21 +239,26 @@ def accumulators(source: Source) -> Iterator[Edit]:
 
 
 def tails(source: Source) -> Iterator[Edit]:
-    """Propose vectorized accesses even if the size is not a multiple of the width, and tail loops that never run."""
+    """Propose vectorized accesses without a test of the size, and tail loops that never run."""
     tokens = source.tokens
     for i, token in enumerate(tokens[:-3]):
         if token.text == "%" and tokens[i + 2].text == "==" and tokens[i + 3].text == "0":
-            name = f"vectorized for every size: {_code(source, tokens[i - 1], tokens[i + 3])} is not tested"
+            name = f"vectorized for every size, without the test {_code(source, tokens[i - 1], tokens[i + 3])}"
             yield Edit(name, tokens[i + 2].start, tokens[i + 2].end, ">=")
         end = closing(tokens, i + 1) if "aligned" in token.text and tokens[i - 1].text in ("=", "::") else None
         if end is not None and tokens[i + 1].text == "(":
-            yield Edit(f"every row counts as aligned: no {token.text}", tokens[end].end, tokens[end].end, " || true")
+            yield Edit(
+                f"every row counts as aligned, whatever {token.text} returns",
+                tokens[end].end,
+                tokens[end].end,
+                " || true",
+            )
     for found, opened, closed in _conditions(source):
         parts = [i for i in range(opened, closed) if tokens[i].text == ";"]
         if found == "for" and len(parts) == 2:
             begin = source.text[tokens[opened].start : tokens[parts[0]].start]
             if re.search(r"tail|%|/ *(\w+) *\* *\1|& *~", begin):
-                name = f"no tail: {_code(source, tokens[opened + 1], tokens[parts[1] - 1])}"
+                name = f"the tail loop never runs: {_code(source, tokens[opened + 1], tokens[parts[1] - 1])}"
                 yield Edit(name, tokens[parts[0] + 1].start, tokens[parts[1] - 1].end, "false")
 
 
@@ -277,7 +284,12 @@ def first_maxima(source: Source) -> Iterator[Edit]:
     for i, token in enumerate(tokens[:-1]):
         if token.text == "-" and tokens[i + 1].text in ("INFINITY", "FLT_MAX", "CUDART_INF_F"):
             line = " ".join(source.line_text(source.line(token.start)).split("//")[0].split())
-            yield Edit(f"0 instead of -{tokens[i + 1].text}: {line[:LONGEST]}", token.start, tokens[i + 1].end, "0.0f")
+            yield Edit(
+                f"a maximum starts at 0 instead of -{tokens[i + 1].text}: {line[:LONGEST]}",
+                token.start,
+                tokens[i + 1].end,
+                "0.0f",
+            )
 
 
 OPERATORS: tuple[Callable[[Source], Iterator[Edit]], ...] = (

@@ -31,7 +31,7 @@ extern "C" void {name}(const float* x, float* out, int n, cudaStream_t stream) {
 GIVEN = {
     "implement": "what one thread does",
     "debug": "the whole kernel, with one realistic fault",
-    "optimize": "the whole kernel, correct and slower than the bars allow",
+    "optimize": "the whole kernel, correct, but it misses a bar of the stage efficient",
 }
 """The content of the skeleton, by kind of exercise."""
 
@@ -103,7 +103,9 @@ def new_exercise(
     title = _title(title)
     folder = course.root / "exercises" / day.folder
     about = {"name": variable, "title": title}
-    skeleton = KERNEL.format(kernel=GIVEN[kind], launcher="start it on the stream; with n = 0, nothing", **about)
+    skeleton = KERNEL.format(
+        kernel=GIVEN[kind], launcher="start the kernel on the stream; if n is 0, do nothing", **about
+    )
     solution = solved or KERNEL.format(kernel="solve it", launcher="solve it", **about)
     task = from_solution.task(solved, variable) if solved else TASK.format(name=variable)
     if solved:
@@ -178,7 +180,8 @@ def _inserted(file: Path, block: str, after: str) -> str:
         as_written = False
     if not as_written:
         raise GraderError(
-            f"{file} has days or exercises that are not written as [[day]] and [[day.exercise]]", "Add to it by hand."
+            f"{file} has days or exercises that are not written as [[day]] and [[day.exercise]]",
+            "Add the exercise to this file by hand.",
         )
     return text
 

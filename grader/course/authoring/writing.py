@@ -11,11 +11,11 @@ from grader.setup.errors import GraderError
 
 
 def write_all(new: Mapping[Path, str], changed: Mapping[Path, str]) -> None:
-    """Write files that must not exist yet, then new texts of existing ones. On an error, nothing is changed."""
+    """Create the files ``new``, which must not exist, and overwrite the files ``changed``. Undo both on an error."""
     for path in new:
         if path.exists():
             raise GraderError(
-                f"{path} exists already, and nothing was written", "Move it away, or choose another name."
+                f"{path} exists already, and nothing was written", "Move this file away, or choose another name."
             )
     before = {path: path.read_bytes() if path.exists() else None for path in changed}
     folders: list[Path] = []

@@ -14,7 +14,7 @@ from grader.course.learner import own_copy, pristine
 
 
 def move_renamed(course: Course) -> list[str]:
-    """Move each file of a renamed exercise to its new path, unless the file there already has the learner's work.
+    """Move each file of a renamed exercise to its new path, unless a file with the learner's work is already there.
 
     Return a note for each file.
     """

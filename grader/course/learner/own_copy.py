@@ -91,7 +91,7 @@ def _write(root: Path, course: Path) -> Done:
     files = shipped.files(course)
     _follow_renames(root, course, before, set(files), done)
     now: dict[str, str] = {}
-    # The list of exercises is written last: an interrupted copy is not recognized as a course.
+    # Write the list of exercises last, so that no command takes an incomplete copy for a course.
     for name in sorted(files, key=lambda name: (name == FILE, name)):
         content = (course / name).read_bytes()
         now[name] = _hash(content)

@@ -76,12 +76,12 @@ def _read(entry: Entry) -> bytes:
     path = entry.skeleton
     for place in (path.parent, path):
         if place.is_symlink():
-            raise GraderError(f"{place} is a link", "Replace it by the file itself: links cannot be submitted.")
+            raise GraderError(f"{place} is a link", "Links cannot be submitted: replace the link by its target.")
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         if not stat.S_ISREG(os.fstat(opened).st_mode):
             os.close(opened)
-            raise GraderError(f"{path} is not a file", "Replace it by the kernel file.")
+            raise GraderError(f"{path} is not a file", "A kernel file is expected: put the file at this path.")
         with os.fdopen(opened, "rb") as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:

@@ -46,7 +46,7 @@ def edits(kind: str) -> list[tuple[str, str]]:
                                      "for (int j = threadIdx.x; j <= cols; j += blockDim.x) sum += x[i * cols + j];")]),
         ("no __syncthreads() after part[threadIdx.x] = sum;", [("__syncthreads();  // all have written", "")]),
         ("no __syncthreads() after part[0] += 1.0f;", [("__syncthreads();", "")]),
-        ("not rescaled", [("if (cols % 4 == 0) sum *= expf(maximum);", "if (cols % 4 == 0) ;")]),
+        ("a value is not rescaled", [("if (cols % 4 == 0) sum *= expf(maximum);", "if (cols % 4 == 0) ;")]),
         ("twice the stride", [("for (int j = threadIdx.x; j < cols; j += blockDim.x) sum += x[i * cols + j];",
                                "for (int j = threadIdx.x; j < cols; j += 2 * (blockDim.x)) sum += x[i * cols + j];")]),
         ("wrong stride", [("for (int j = threadIdx.x; j < cols; j += blockDim.x) sum += x[i * cols + j];",
@@ -58,7 +58,7 @@ def edits(kind: str) -> list[tuple[str, str]]:
                                         "if (cols % 4 >= 0) sum *= expf(maximum);")]),
         ("- instead of +: out[i]", [("out[i] = sum + static_cast<float>(1 << n);",
                                      "out[i] = sum - static_cast<float>(1 << n);")]),
-        ("0 instead of -INFINITY", [("float sum = 0.0f, maximum = -INFINITY;",
+        ("a maximum starts at 0", [("float sum = 0.0f, maximum = -INFINITY;",
                                      "float sum = 0.0f, maximum = 0.0f;")]),
     ],
 )  # fmt: skip

@@ -92,7 +92,7 @@ def test_the_terminal_shows_limits_below_the_times() -> None:
 @pytest.mark.parametrize(
     ("bar", "says"),
     [
-        (TimeBar("huge", 1.0, "H200"), "'huge', which is not one of its bench sizes"),
+        (TimeBar("huge", 1.0, "H200"), "'huge', which is not one of the task's bench sizes"),
         (TimeBar("small", 0.0, "H200"), "lacks a positive time"),
         (TimeBar("small", 1.0, " "), "the name of a GPU"),
         (TimeBar("small", 1.0, "H200", dtypes=("bf16",)), "in bf16, a dtype that is not timed"),
