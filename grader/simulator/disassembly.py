@@ -109,7 +109,7 @@ class _Instruction:
 
 
 def find_objdump() -> str:
-    """Return the program that disassembles a library; raise an error that says how to install it."""
+    """Return the program that disassembles a library. If there is none, raise an error that says how to install it."""
     tool = shutil.which("objdump") or shutil.which("llvm-objdump")
     if tool is None:
         raise GraderError("objdump, which disassembles the compiled kernel, was not found", "Install binutils.")

@@ -46,7 +46,7 @@ class Event:
     size: int = 0
     """Bytes of each lane, or of a bulk copy."""
     offsets: list[int] = field(default_factory=list)
-    """Offsets by lane, as in ``lanes``: from the start of the memory; in shared memory from the block's first byte."""
+    """Byte offsets by lane, as in ``lanes``, from the start of the memory or of the block's shared memory."""
     values: list[bytes | None] = field(default_factory=list)
     """Values by lane, in shared memory: the value read, or the value after the write. None: unknown."""
     number: int = 0

@@ -36,7 +36,7 @@ from grader.verdict.findings.barriers import BlockedThreads, EndlessLoop, Waitin
 from grader.verdict.findings.races import NearbyAtomic
 
 WARP, WIDEST, WAVEFRONT = 32, 16, 128
-"""Lanes of a warp; bytes of a thread's widest access; bytes of a wavefront of shared memory."""
+"""The lanes of a warp, the bytes of a thread's widest access, and the bytes of a wavefront of shared memory."""
 
 
 @dataclass
@@ -229,7 +229,7 @@ class _Reader:
         """The lines of each file read so far."""
 
     def _offsets(self, library: Path) -> dict[int, int]:
-        """Return the offset of each site in the kernel library; sites elsewhere are left out."""
+        """Return the offset of each site in the kernel library. Leave out sites in other libraries."""
         names = [Path(name) for name in self.data.modules]
         modules = [name in (library, library.resolve()) for name in names]
         # The library may have run under another name: in a jail, or before it was moved into the cache.

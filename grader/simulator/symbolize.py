@@ -138,7 +138,7 @@ def _server(tool: str, library: Path, process: int) -> Server:
 
 
 def _addr2line(library: Path, addresses: Sequence[int]) -> list[list[tuple[str, int]]]:
-    """Return for each address the frames as file and line, innermost first; an empty list if unknown."""
+    """Return the frames of each address as file and line, innermost first. The list is empty for an unknown address."""
     tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
     if tool is None or not library.exists():
         return [[] for _ in addresses]

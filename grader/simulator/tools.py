@@ -26,7 +26,7 @@ LARGEST_LIBRARY = 16 << 20
 
 
 def read_with(argv: Sequence[str], said: str = "") -> str | None:
-    """Return a program's output for an input; None if it fails or exceeds its limits."""
+    """Return a program's output for an input. Return None if the program fails or exceeds its limits."""
     told, printed = os.memfd_create("told", os.MFD_CLOEXEC), os.memfd_create("printed", os.MFD_CLOEXEC)
     try:
         with open(told, "w", encoding="ascii", closefd=False) as file:

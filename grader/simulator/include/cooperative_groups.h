@@ -257,7 +257,7 @@ SIM_INLINE thread_block_tile<SIZE, ParentT> tiled_partition(const ParentT& paren
 
 class coalesced_group;
 namespace detail {
-// Only the functions below create groups of selected lanes.
+// Creates groups of selected lanes. Only the functions below may do so.
 struct NewGroup {
     static coalesced_group of(unsigned lanes, unsigned meta_rank = 0, unsigned meta_size = 1);
 };

@@ -34,8 +34,8 @@ struct Known {
     bool explained;
 };
 Known known[256];
-// After this many rolled-back launches a kernel stays on one worker. A single rollback may have had a cause that occurs
-// only once: an array is placed, shadow cells are split.
+// After this many rolled-back launches a kernel stays on one worker. One rollback is not enough for that, because some
+// causes occur only once: a shared array gets its offset, or shadow cells are split.
 constexpr unsigned max_rollbacks = 2;
 
 Known* known_kernel(const char* name) {

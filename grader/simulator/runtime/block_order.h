@@ -13,9 +13,9 @@
 // If only some blocks of a launch are checked (sampling.h), the launch cannot be rolled back. Such a launch goes on as
 // without checks, and a cluster with checks waits for its turn before it begins.
 //
-// Two cases go unnoticed without checks. Blocks that communicate through plain or volatile accesses alone, without an
-// atomic operation or a fence: their result is undefined on a GPU as well. And a block that polls for a change by a
-// later block: if the first cluster did nothing of the kind, the later blocks run without order.
+// Without checks, two cases go unnoticed. (1) Blocks communicate only through plain or volatile accesses, without an
+// atomic operation or a fence. Their result is undefined on a GPU as well. (2) A block polls for a change by a later
+// block. If the first cluster did not call in_block_order(), the later blocks run in any order.
 #pragma once
 
 #include "scheduler.h"

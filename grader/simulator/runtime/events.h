@@ -2,8 +2,8 @@
 // definitions that do nothing, so the runtime also links and runs without checks.
 //
 // Events of a launch are reported only if `launch.checks_enabled`, those of a block only if `block.checked`; errors
-// (sync_error, fault, refused) and memory events always. Unless a comment says otherwise, they are called on the fiber
-// of the thread that caused them, and an implementation may call kill_launch there.
+// (sync_error, fault, refused) and memory events are always reported. Unless a comment says otherwise, they are called
+// on the fiber of the thread that caused them, and an implementation may call kill_launch there.
 #pragma once
 
 #include <stddef.h>
@@ -54,11 +54,12 @@ void barrier(Block& block, unsigned barrier, const unsigned* participants);
 // One thread's bar.arrive: the thread does not wait, but its earlier accesses are ordered before those of waiting
 // threads.
 void barrier_arrive(Thread& thread, unsigned barrier);
-// __syncwarp: orders memory among the participating lanes (mask less the exited ones).
+// Lanes of a warp have executed __syncwarp, which orders memory among the participating lanes (the lanes in `mask` that
+// have not exited).
 void syncwarp(Warp& warp, unsigned mask, unsigned participants);
-// Any other warp intrinsic: the lanes synchronized, but memory is not ordered.
+// Lanes of a warp have executed any other warp intrinsic: they synchronized, but memory is not ordered.
 void warp_collective(Warp& warp, Wait kind, unsigned mask, unsigned participants);
-// An mma on the tensor cores, once per warp. `operations` counts additions and multiplications. `address` is the
+// A warp executes an mma on the tensor cores. `operations` counts additions and multiplications. `address` is the
 // kernel's return address.
 void tensor_core_mma(Warp& warp, TensorType type, unsigned operations, const void* address);
 // The start of a wgmma by a warpgroup. From now on the hardware may read its operands in shared memory.
@@ -228,14 +229,14 @@ struct Allocation {
 };
 void allocation(const Allocation& allocation);
 void release(void* base, size_t bytes, const void* address);
-// Bytes that the host wrote (cudaMemset, cudaMemcpy, sim_tensor_write).
+// Called when the host wrote device memory (cudaMemset, cudaMemcpy, sim_tensor_write).
 void host_write(const void* data, size_t bytes);
 void host_read(const void* data, size_t bytes);
 // A copy in a stream wrote to host memory that is not pinned.
 void copied_to_host(const void* data, size_t bytes);
-// Before cudaMemcpy or a related call copies, in any direction.
+// Called before cudaMemcpy or a related call copies, in any direction.
 void host_copy(const void* to, const void* from, size_t bytes);
-// Before cudaMemset or a related call writes.
+// Called before cudaMemset or a related call writes.
 void host_fill(const void* to, size_t bytes);
 void expect_output(void* base);
 void read_only(void* base);  // kernels receive the tensor as a pointer to const

@@ -80,7 +80,7 @@ struct CUgraph_st {
 namespace sim {
 
 // A node in a schedule. The nodes of a graph are distributed to slots. In one slot, each node is ordered after the
-// previous one. At a launch, each slot is assigned to a lane of vector clocks (streams.h).
+// previous one. At a launch, each slot is assigned to a lane (clock.h).
 struct Step {
     CUgraphNode_st* node;
     uint32_t slot;

@@ -14,7 +14,7 @@ struct CUgraphExec_st {
     Schedule schedule;
     CUgraphExec_st* next;
     unsigned generation;
-    // The lane of each slot (streams.h). A lane is an entry of a vector clock. The first slot uses the lane of the
+    // The lane of each slot (clock.h). A lane is an entry of a vector clock. The first slot uses the lane of the
     // stream of the launch.
     uint32_t* lanes;
     uint32_t* counts;

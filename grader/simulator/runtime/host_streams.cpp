@@ -203,7 +203,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     return pending_error();
 }
 
-// Like cudaStreamQuery: the first query after new work returns cudaErrorNotReady.
+// As with cudaStreamQuery, the first query after new work returns cudaErrorNotReady.
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
     DeviceLock lock;
     const char* call = "cudaEventQuery";

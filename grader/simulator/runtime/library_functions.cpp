@@ -179,7 +179,8 @@ WRAP(int, atoi)(const char* text) { return atoi(read_string(text, CODE)); }
 WRAP(long, atol)(const char* text) { return atol(read_string(text, CODE)); }
 WRAP(long long, atoll)(const char* text) { return atoll(read_string(text, CODE)); }
 WRAP(double, atof)(const char* text) { return atof(read_string(text, CODE)); }
-// glibc's headers turn atoi and its relatives into these; newer versions of glibc have another name for two of them.
+// glibc's headers implement atoi, atol and similar functions by calls of these functions. In newer versions of glibc,
+// two of them have another name.
 #define STRTO(NAME, RESULT, OF, PARAMETERS, ARGUMENTS)            \
     WRAP(RESULT, NAME)(const char* text, char** end PARAMETERS) { \
         if (end) written(end, CODE);                              \

@@ -153,8 +153,8 @@ void forget_arrivals(Block& block);
 void warp_exchange_from(Site site, const char* name, unsigned mask, void* arguments,
                         void (*finish)(void* const*, unsigned), const void* address, unsigned detail = 0);
 
-// As warp_exchange_from, for the four warps of a warpgroup: arguments[thread] is null for a thread that does not
-// participate.
+// Does the same as warp_exchange_from for the four warps of a warpgroup. arguments[thread] is null for a thread that
+// does not participate.
 using WarpgroupFinish = void (*)(Warp* first, void* const* arguments);
 void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupFinish finish, const void* address,
                         unsigned detail = 0);

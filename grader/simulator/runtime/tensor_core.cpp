@@ -31,8 +31,8 @@ void split(uint64_t word, uint32_t* registers) {
 uint64_t join(const uint32_t* registers) { return static_cast<uint64_t>(registers[1]) << 32 | registers[0]; }
 double join_double(const uint32_t* registers) { return bit_cast<double>(join(registers)); }
 
-// How a lane's registers hold elements of A and B. One register holds `in_register` elements that are consecutive along
-// k.
+// The formats of a lane's registers with elements of A and B. One register holds `in_register` elements that are
+// consecutive along k.
 namespace operands {
 struct f16 {
     static constexpr unsigned in_register = 2;
@@ -82,8 +82,8 @@ struct u8 {
 };
 }  // namespace operands
 
-// How a lane's registers hold accumulators. The products are added to start(c) one after another; finish() gives the
-// stored value.
+// The formats of a lane's accumulator registers. The products are added one by one, beginning with start(c). Then
+// finish() returns the value to store.
 namespace accumulators {
 struct f32 {
     static double get(const uint32_t* c, unsigned i) { return static_cast<double>(bit_cast<float>(c[i])); }
@@ -216,7 +216,8 @@ void get_row(const Matrices& matrices, unsigned lane, uint32_t* words) {
     const uint16_t* row = matrices.element[lane / 8][lane % 8];
     for (unsigned i = 0; i < 4; ++i) words[i] = static_cast<uint32_t>(row[2 * i + 1]) << 16 | row[2 * i];
 }
-// A lane's pair in each matrix: (g, 2t) and (g, 2t + 1), or those of the transposed matrix.
+// Stores a lane's two elements of each matrix: the elements (g, 2t) and (g, 2t + 1) of the matrix or, if `transposed`,
+// of its transpose.
 void put_pairs(Matrices& matrices, unsigned lane, const uint32_t* words, bool transposed) {
     unsigned g = lane / 4, t = lane % 4;
     for (unsigned m = 0; m < 4; ++m) {

@@ -12,7 +12,8 @@ namespace sim {
 namespace {
 
 // Returns where a byte of a swizzled box lies. The lowest 1, 2 or 3 bits of the number of its 16-byte piece are XORed
-// with those of the number of its 128-byte line. The numbers count from address 0, not from the start of the box.
+// with the same bits of the number of its 128-byte line. The numbers count from address 0, not from the start of the
+// box.
 char* swizzled(char* place, unsigned swizzle) {
     uintptr_t address = reinterpret_cast<uintptr_t>(place);
     uintptr_t mask = (uintptr_t(1) << swizzle) - 1;

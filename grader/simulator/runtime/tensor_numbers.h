@@ -33,7 +33,8 @@ inline float decode_tf32(uint32_t bits) { return bit_cast<float>(bits & 0xffffe0
 inline float decode_e4m3(uint8_t bits) {
     uint32_t magnitude = bits & 0x7fu, sign = (bits & 0x80u) << 24;
     if (magnitude == 0x7f) return bit_cast<float>(0x7fffffffu);
-    // As a float, the same bits are 2^120 times too small, subnormals included.
+    // Read as a float, the shifted bits give a number that is 2^120 times too small. This also holds for subnormal
+    // numbers.
     return bit_cast<float>(bit_cast<uint32_t>(bit_cast<float>(magnitude << 20) * 0x1p120f) | sign);
 }
 // e5m2 is the upper byte of a half.

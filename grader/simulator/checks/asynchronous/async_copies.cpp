@@ -112,7 +112,8 @@ void check_proxy_fence(ThreadState& state, const AccessSite& site, uintptr_t add
     });
 }
 
-// Until the thread waits for the copy, no thread may write to its source.
+// Records that the copy reads its source in shared memory. No thread may write to the source until the thread has
+// waited for the copy.
 void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoch pending, const void* code) {
     bool fence_missing = false;
     each_piece(from, bytes, lane_piece, [&](uintptr_t address, unsigned size_log2) {

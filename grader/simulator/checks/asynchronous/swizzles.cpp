@@ -21,8 +21,8 @@ void note_swizzled_fill(BlockState& owner, uintptr_t address, uint32_t bytes, un
 }
 
 void SwizzleCheck::check(const BlockState& owner, uintptr_t address, const ShadowCell& cell, const AccessSite& site) {
-    // The swizzle is known only for writes by the copy engine, which are marked as atomic. A read of a pending write
-    // has a finding of its own.
+    // The swizzle is known only for writes by the copy engine, which are marked as atomic. A read of a pending write is
+    // reported by another finding.
     if (reported_ || !owner.swizzles || !cell.write.atomic() || cell.write.pending()) return;
     unsigned filled = owner.swizzles[(address - owner.shared->base) >> piece_log2];
     if (!filled || filled == line_) return;

@@ -174,8 +174,8 @@ Order order(const ThreadState& thread, const Shared& shared, Kind kind, const Re
     return after_wgmma(thread, shared, before);
 }
 
-// How the current operation is ordered after each earlier one. The results are cached, because most cells of an
-// operation have the same few predecessors.
+// Decides whether the current operation is ordered after an earlier one. The results are cached, because most cells of
+// an operation have the same few predecessors.
 class Orders {
   public:
     Orders(const ThreadState& thread, const Shared& shared, Kind kind)

@@ -25,7 +25,8 @@ SIM_ALWAYS_INLINE bool is_local(const ThreadState& thread, uintptr_t address) {
 // Prepares the site for an access that it does not expect: the address is elsewhere, another thread is at the site, or
 // its log is full. Returns null when nothing is left to do: the address is invalid, or local.
 AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2);
-// As above, for an access without a hook of that size (atomics, asynchronous copies). Also logs the access.
+// Does the same as prepare() for an access that no hook of its size reports (an atomic operation, an asynchronous
+// copy). Also logs the access.
 AccessSite* prepare_and_log(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2,
                             const void* code);
 
@@ -119,7 +120,7 @@ SIM_ALWAYS_INLINE void access_cells(ThreadState& thread, AccessSite& site, uintp
     }
 }
 
-// As access_cells, for shadow cells that other workers use at the same time.
+// Does the same as access_cells() for shadow cells that other workers use at the same time.
 template <bool Write>
 SIM_ALWAYS_INLINE void access_cells_guarded(ThreadState& thread, AccessSite& site, uintptr_t address,
                                             unsigned size_log2) {

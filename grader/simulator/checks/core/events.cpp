@@ -173,7 +173,8 @@ void launch_end(Launch& launch) {
 
 void block_begin(Block& block) {
     record_block(begin_block(block));
-    // Also for an empty buffer: a kernel that uses it without requesting any memory must get a finding.
+    // Register the dynamic buffer even if it is empty. A kernel that uses the buffer without requesting memory must get
+    // a finding.
     if (!the_launch.has_dynamic_array) {
         the_launch.has_dynamic_array = true;
         size_t offset = static_cast<size_t>(block.dynamic_shared - block.shared);

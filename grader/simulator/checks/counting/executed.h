@@ -1,7 +1,7 @@
-// How often each basic block was executed, and by how many lanes of its warps.
+// Counts how often each basic block was executed, and by how many lanes of the warps.
 //
-// Only for kernels built with -fsanitize-coverage=trace-pc: they call __sanitizer_cov_trace_pc at the start of each
-// basic block, and the call's return address identifies the block.
+// Only kernels built with -fsanitize-coverage=trace-pc are counted. They call __sanitizer_cov_trace_pc at the start of
+// each basic block, and the call's return address identifies the block.
 #pragma once
 
 #include <stdint.h>

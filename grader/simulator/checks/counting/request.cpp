@@ -1,8 +1,9 @@
-// How wavefronts are counted, and how far that has been measured.
+// Counts the wavefronts of shared-memory requests.
 //
-// Compared with Nsight Compute on an H200, pattern by pattern (lessons/can_i_believe_this/shared_patterns_h200.json,
-// recorded by tests/gpu/shared_patterns.py): reads and writes of 4, 8 and 16 bytes, with some lanes inactive and with
-// random addresses, agree exactly. Whole kernels are in counters_h200.json beside it. Atomic operations on shared
+// The counts were compared with Nsight Compute on an H200, for single access patterns
+// (lessons/can_i_believe_this/shared_patterns_h200.json, recorded by tests/gpu/shared_patterns.py). Reads and writes of
+// 4, 8 and 16 bytes agree exactly, also with inactive lanes and with random addresses. counters_h200.json in the same
+// folder compares whole kernels. Atomic operations on shared
 // memory were not measured. They are counted as if each wavefront served one lane per bank, because lanes that change
 // the same word must take turns. For an addition that the hardware implements as a compare-and-swap loop (float, half)
 // this is a lower bound.

@@ -204,7 +204,8 @@ void end_recording() {
         if (Recorded* event = add(thread, EventKind::blocked, thread.call_address))
             event->memory = name_number(what_it_waits_for(thread));
     }
-    // Also lists shared arrays that were never accessed. Looking an array up registers it for this launch.
+    // List the block's shared arrays, including those that were never accessed. find_shared() registers the arrays of
+    // this launch.
     find_shared(*state, 0);
     for (size_t i = 0; i < state->shared->known; ++i) memory_number(*state->shared->regions[i], Space::shared);
     recording.shared_bytes = block.launch->static_shared_bytes + block.launch->dynamic_shared_bytes;

@@ -99,8 +99,8 @@ const VectorClock* VectorClockBuilder::finish(bool keep_rows) {
     return known;
 }
 
-// Breadth-first search through vector clocks: the thread's own, those of the releases in its known logs, and so on. The
-// answer is usually near.
+// Breadth-first search through vector clocks. It starts at the thread's own clock, continues with the clocks of the
+// releases in the logs that this clock contains, and so on. The search usually ends early.
 class Search {
   public:
     Search(uint32_t serial, unsigned thread, uint32_t time, const void* variable)

@@ -30,8 +30,8 @@ struct Overwritten {
 
 void read_cells_of_several(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2);
 void write_cells_of_several(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2);
-// Releases the caller's cell lock, if it holds one, and then waits until all earlier blocks of the launch have ended
-// (in_block_order() in runtime/block_order.h).
+// Releases the caller's cell lock, if it holds one, and calls in_block_order() (runtime/block_order.h), which waits for
+// earlier blocks or rolls the launch back.
 void in_block_order_unlocked(const char* what);
 // keep_written drops the old contents; undo_written restores them.
 void keep_written(WorkerState& worker);

@@ -33,11 +33,11 @@ void some_joined(BlockState& block, unsigned barrier);     // the threads that w
 void arrived(ThreadState& thread, unsigned barrier);       // bar.arrive: releases, does not acquire
 void warp_joined(WarpState& warp, unsigned participants);  // __syncwarp
 void grid_joined();
-// From now on each thread of the block has a time of its own, and reader sets list every member.
+// Switches the block to exact mode: from now on each thread has a separate time, and reader sets list every member.
 void become_exact(BlockState& block);
 void fenced(ThreadState& thread, Scope scope, MemoryOrder order = MemoryOrder::acq_rel);
-// The thread has read the variable by an atomic or volatile operation. `in_effect`: the operation acquires. Otherwise
-// the thread acquires what it read at its next fence.
+// Called when the thread has read the variable by an atomic or volatile operation. `in_effect`: the operation acquires.
+// Otherwise the thread acquires what it read at its next fence.
 void acquire(ThreadState& thread, const void* variable, Scope scope = Scope::device, bool in_effect = false);
 // The thread has stored to the variable by an atomic or volatile operation of this order. `begins`: the operation did
 // not read the variable, so a later reader learns nothing from earlier stores.

@@ -18,8 +18,9 @@ enum Kind : uint8_t { ordinary_read = 1, atomic_load = 2, atomic_store = 4, ever
 
 struct Member {
     Epoch epoch;  // epoch of one lane; the other lanes have the same time
-    uint32_t
-        lanes;  // mask of the lanes of its warp; 0: the epoch was taken from a cell, and its `sharing` gives the extent
+    // Mask of the lanes of the warp that are members. 0: the epoch was taken from a cell, and its `sharing` gives the
+    // extent of the readers.
+    uint32_t lanes;
     uint16_t site;
     Kind kind;
 };

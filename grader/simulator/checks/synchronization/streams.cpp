@@ -297,7 +297,7 @@ bool begin_ordered_launch(const Launch& launch) {
     the_launch.open_serial = first_unordered(the_launch.first_serial);
     find_overlap(launch);
     // If other launches may run at the same time, reader sets list every member, because a writer may be ordered after
-    // only some of them.
+    // some of the readers and not after others.
     the_launch.exact = the_launch.open_serial != the_launch.first_serial || the_launch.overlap_serials;
     return numbered;
 }

@@ -12,8 +12,8 @@ void add_time(VectorClockBuilder& builder, const ThreadState& thread) {
     builder.add_lane(thread.warp->warp->index, thread.lane, thread.time());
 }
 
-// The join of what the threads at a barrier have published by fences. After the barrier, an atomic store by any of them
-// publishes all of it.
+// Joins the releases by fences of the threads at a barrier. After the barrier, an atomic store by any of these threads
+// publishes the joined release.
 class ReleaseJoin {
   public:
     explicit ReleaseJoin(BlockState& block) : block_(block), known_(block.worker->pool, block.serial) {}
@@ -219,7 +219,8 @@ Scope reach_of(const ThreadState& thread, Scope scope) {
     return scope == Scope::system ? Scope::device : scope;
 }
 
-// From now on reader sets list every member, because a fence can order accesses of single threads.
+// Called at a fence or release. From now on, reader sets list every member, because the fence can order accesses of
+// single threads.
 void order_one_by_one(BlockState& block, Scope scope) {
     if (scope != Scope::block) the_launch.exact = true;
     become_exact(block);

@@ -16,7 +16,7 @@ namespace sim {
 void* checked_memcpy(void* to, const void* from, size_t bytes, const void* code);
 void* checked_memmove(void* to, const void* from, size_t bytes, const void* code);
 void* checked_memset(void* to, int value, size_t bytes, const void* code);
-// As above; they use their own return address as `code`.
+// The same functions, which use their own return address as `code`.
 void* memcpy_here(void* to, const void* from, size_t bytes);
 void* memmove_here(void* to, const void* from, size_t bytes);
 void* memset_here(void* to, int value, size_t bytes);

@@ -18,7 +18,7 @@ void async_copy(void* shared, const void* global, size_t bytes, size_t zero_fill
 void async_copy_commit();
 void async_copy_wait(unsigned groups_that_may_be_pending);
 
-// Before a load that requires its memory to be read-only while the kernel runs: __ldg, ld.global.nc.
+// Called before a load by __ldg or ld.global.nc, which require their memory to be read-only while the kernel runs.
 void read_only_load(const void* address, size_t bytes);
 
 // Tells the scheduler that this thread polls memory that another thread must change.

@@ -10,8 +10,8 @@
 #pragma GCC visibility push(default)
 namespace sim {
 
-// How a thread arrives. `releases`: its earlier accesses are ordered before the accesses of waiting threads after their
-// wait. `drops`: later phases expect one arrival less (arrive_drop).
+// The kind of an arrival. `releases`: earlier accesses of the arriving thread are ordered before accesses of waiting
+// threads after their wait. `drops`: later phases expect one arrival less (arrive_drop).
 struct Arrival {
     bool releases;
     bool drops;

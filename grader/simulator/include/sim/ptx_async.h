@@ -138,8 +138,8 @@ template <typename M>
 SIM_INLINE void prefetch_tensormap(M map, Site site = SIM_CALLER) {
     ::sim::tensor_map_prefetch(site, Generic::pointer(map));
 }
-// No effect besides checking the address: the host's writes to a map are always visible, and kernels cannot change
-// maps.
+// Only checks the address. The fence has no other effect, because the host's writes to a map are always visible and
+// kernels cannot change maps.
 template <typename M>
 SIM_INLINE void fence_proxy_tensormap(M map, In<uint32_t>) {
     Generic::pointer(map);
@@ -157,7 +157,7 @@ SIM_INLINE void fence_mbarrier_init() {
     if (cluster_size() > 1) ::sim::fence(Scope::cluster);
 }
 SIM_INLINE void griddepcontrol_wait() { ::sim::wait_for_grid_before(); }
-// No effect: in the simulator the next grid begins only after this one has ended.
+// Has no effect, because in the simulator the next grid begins only after this one has ended.
 SIM_INLINE void griddepcontrol_launch_dependents() {}
 template <uint32_t REGISTERS>
 SIM_INLINE void setmaxnreg(Site site = SIM_CALLER) {

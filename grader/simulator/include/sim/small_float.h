@@ -11,8 +11,9 @@
 #include <cstring>
 
 #define SIM_INLINE __attribute__((always_inline)) inline
-// Not inlined: kernels may use hundreds of conversions, and g++ needs milliseconds for each copy. The functions take
-// and return values, so they have no accesses that the checks should see.
+// Functions with SIM_OUTLINE are not inlined, because kernels may use hundreds of conversions, and g++ needs
+// milliseconds for each inlined copy. The functions take and return values, so they have no accesses that the checks
+// should see.
 #define SIM_OUTLINE __attribute__((noinline, const, unused)) static
 #define SIM_JOIN(a, b) SIM_JOIN_EXPANDED(a, b)
 #define SIM_JOIN_EXPANDED(a, b) a##b

@@ -20,7 +20,7 @@ void tensor_load(Site site, void* shared, const void* map, unsigned dimensions, 
 // with the contents of memory.
 void tensor_store(Site site, const void* map, unsigned dimensions, const int32_t* at, const void* shared,
                   Reduction reduction);
-// Only checks that the instruction is valid: prefetches have no effect.
+// Checks that the prefetch instruction is valid. Prefetches have no other effect.
 void tensor_prefetch(Site site, const void* map, unsigned dimensions);
 void tensor_map_prefetch(Site site, const void* map);
 
