@@ -106,7 +106,7 @@ def render_diagnostics(diagnostics: Sequence[Diagnostic], ascii_only: bool, most
 def render_cases(stage: Stage, verbose: bool, ascii_only: bool, findings_follow: bool = False) -> list[RenderableType]:
     """Return the first failing case in full and the other ones by name. If ``verbose``, return all in full.
 
-    ``findings_follow``: the report shows the simulator's findings further below, so cases omit theirs.
+    ``findings_follow``: leave the simulator's findings out of the cases, because the report shows them further below.
     """
     failing = stages.failing_cases(stage)[: 1 if stages.nothing_launched(stage) else None]
     rows: list[RenderableType] = []
@@ -117,7 +117,7 @@ def render_cases(stage: Stage, verbose: bool, ascii_only: bool, findings_follow:
     others = [] if verbose else failing[1:]
     if others and (told := stages.better_diagnosed_case(failing)):
         case, diagnosis = told
-        looks = Text(f"looks like, in the case '{case.name}': ", style="warn")
+        looks = Text(f"the case '{case.name}' looks like: ", style="warn")
         rows += [Text(""), indented(looks.append(outputs.looks(diagnosis), style="title"), 4)]
     if others:
         rows.append(Text(""))
@@ -182,7 +182,7 @@ def render_printed(printed: str, title: str) -> list[RenderableType]:
 
 
 def render_first_printed(stage: Stage, shown: Sequence[CaseResult]) -> list[RenderableType]:
-    """Return the ``printf`` output of the first case that has any; nothing if a case in ``shown`` has some."""
+    """Return the first case's ``printf`` output, unless a case in ``shown`` (already in the report) printed."""
     printing = [case for case in [*stages.failing_cases(stage), *stage.cases] if case.printed.strip()]
     if not printing or any(case in shown for case in printing):
         return []
@@ -272,7 +272,7 @@ def render_finding(finding: Finding, ascii_only: bool, advised: bool = True) -> 
 
 
 def _side(side: Side, message: str, ascii_only: bool) -> list[RenderableType]:
-    """Return one side's source line. Add its file, line, block and thread unless the message names them."""
+    """Return the source line of a finding's side. Add its file, line, block and thread unless ``message`` has them."""
     rows: list[RenderableType] = []
     if side.source_line.strip():
         rows.append(excerpt(side.line, side.source_line, side.column, ascii_only))

@@ -61,7 +61,7 @@ def summary(found: Sequence[Reached]) -> str:
     met = sum(one.status == "met" for one in found)
     unknown = sum(not one.rows for one in found)
     missed = len(found) - met - unknown
-    return f"Goals: {met} met, {missed} missed in at least one row, {unknown} not recorded."
+    return f"Goals: {met} met, {missed} missed for at least one size or dtype, {unknown} not recorded."
 
 
 def _by_day(course: Course, found: Sequence[Reached]) -> Iterator[tuple[str, list[Reached]]]:

@@ -28,7 +28,7 @@ def series(rows: Sequence[Row], batch: int) -> Series:
 
 
 def kernels(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the measured rows by exercise and dtype. Only those with the newest source and GPU in the file count."""
+    """Return the measured rows by exercise and dtype, only with the GPU and kernel version of the last row."""
     found: dict[str, list[Row]] = {}
     newest = {(row.exercise, row.dtype): (row.gpu, row.source) for row in rows}
     for row in rows:

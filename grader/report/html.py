@@ -143,7 +143,7 @@ def operation_rows(verdict: Verdict) -> dict[str, Any]:
 
 
 def source_rows(verdict: Verdict, source: Sequence[str] | None) -> list[dict[str, Any]]:
-    """Return a row for each source line, with its counters and findings; empty if no line has any."""
+    """Return a row for each source line, with its counters and findings; empty if there are no counters or findings."""
     margin = _margin(verdict)
     if not margin or source is None:
         return []

@@ -1,6 +1,7 @@
 """A verdict as JUnit XML, which CI systems and most course platforms read.
 
-There is one test suite for each stage, and a test case for each case, finding or bar, or one for a stage without them.
+There is one test suite for each stage, and one test case for each of its cases, findings and bars. A stage without any
+of them has one test case for the whole stage.
 """
 
 from __future__ import annotations

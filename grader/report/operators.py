@@ -47,7 +47,8 @@ def operators_table(rows: Sequence[Row]) -> RenderableType:
         if kernel not in kernels.setdefault(operator, []):
             kernels[operator].append(kernel)
     several = [f"{name} is {' and '.join(made)}" for name, made in kernels.items() if len(made) > 1]
-    note = "x eager, x compiled: speedup over torch in the same run; above 1 is faster. GB/s counts each byte once."
+    note = "The columns x eager and x compiled show the speedup over eager and compiled torch in the same run. "
+    "GB/s counts each byte once."
     head = Text("  The operators of a transformer", style="title")
     return Group(Text(""), head, Text(""), indented(table), *(paragraph(text, "quiet") for text in [note, *several]))
 

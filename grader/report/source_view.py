@@ -40,12 +40,12 @@ class MarginLine:
 
     @property
     def sector_ratio(self) -> float:
-        """Sectors moved per needed sector; 1 if there are none."""
+        """Sectors moved per needed sector; 1 if no sector is needed."""
         return self.sectors / self.ideal_sectors if self.ideal_sectors else 1.0
 
     @property
     def ways(self) -> float:
-        """Wavefronts per needed wavefront: the ways of the bank conflict; 1 if there are none."""
+        """Wavefronts per needed wavefront, the ways of the bank conflict; 1 if no wavefront is needed."""
         return self.wavefronts / self.ideal_wavefronts if self.ideal_wavefronts else 1.0
 
     @property

@@ -94,7 +94,7 @@ _STYLES = {PASSED: "good", FAILED: "bad"}
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], words: int, style: str = "") -> Text:
-    """Return a row of a table. The first ``words`` columns are left-aligned, the rest right-aligned."""
+    """Return a row of a table. ``words`` is the number of left-aligned columns; the rest are right-aligned."""
     padded = [
         cell.ljust(width) if place < words else cell.rjust(width)
         for place, (cell, width) in enumerate(zip(cells, widths))

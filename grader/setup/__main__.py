@@ -20,9 +20,13 @@ def main() -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing to clean up yet: Ctrl-C ends silently
     parser = argparse.ArgumentParser(prog="python -m grader.setup", description="Sets .venv up, as `make` does.")
     parser.add_argument(
-        "--torch", default="", help="the build of torch: cpu, or another that uv knows; pip: pip's choice"
+        "--torch",
+        default="",
+        help="the build of torch: cpu, another build that uv can install, or pip to let pip choose",
     )
-    parser.add_argument("--this-python", action="store_true", help="recreate .venv if it has another version of Python")
+    parser.add_argument(
+        "--this-python", action="store_true", help="recreate .venv if its version of Python is not that of this Python"
+    )
     parser.add_argument("flags", nargs="*", help="more options for pip, after --")
     options = parser.parse_args()
     folder = Folder(Path.cwd())

@@ -54,12 +54,12 @@ _REASONS = [
     (
         r"requires a different Python|require a different python version|Requires-Python",
         "A package does not support this version of Python.",
-        "Choose another: make PYTHON=python3.12.",
+        "Choose another Python: make PYTHON=python3.12.",
     ),
     (
         r"invalid value '[^']*' for '--torch-backend",
         "There is no such build of torch.",
-        "TORCH is cpu, or a name such as cu126 from the list above; TORCH=pip leaves the choice to pip.",
+        "Set TORCH to cpu, to a name such as cu126 from the list in the error, or to pip, which lets pip choose.",
     ),
     (
         r"No matching distribution found|not a supported wheel",
@@ -75,7 +75,7 @@ _REASONS = [
 _MOST_LINES = 4
 _MOST_LETTERS = 300
 _ERROR = re.compile(r"(ERROR|error|Error|[\w.]*Error|cause)\b.*:")
-# The text before and after the reason in pip's message about a retry.
+# Matches the text before and after the reason in pip's message about a retry, which is removed.
 _AROUND = re.compile(r"^WARNING: Retrying .* after connection broken by |<pip\._vendor\S+ object at 0x\w+>: ")
 # Warnings of pip that are irrelevant: missing package folders, and its own version.
 _NOISE = re.compile(r"^WARNING: Location |^\[notice\]")

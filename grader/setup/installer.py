@@ -24,7 +24,8 @@ _UNWANTED = ("PYTHONHOME", "PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT",
 _DOWNLOADING = re.compile(r"\s*Downloading (\S+)(?: \(([\d.]+) ([kMG]?B)\))?$")
 _PROGRESS = re.compile(r"Progress (\d+) of (\d+)$")
 _UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
-# Output before the first change of a package. The first two alternatives are pip's, the rest uv's.
+# Matches the line that pip ("Installing collected packages", "Attempting uninstall") or uv (the other patterns) prints
+# before it changes the first package.
 _CHANGING = re.compile(
     r"\s*(Installing collected packages|Attempting uninstall|Prepared \d|Uninstalled \d|Installed \d)"
 )

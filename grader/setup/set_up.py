@@ -98,7 +98,7 @@ class SetUp:
         self.display.say(f"The set-up is complete ({seconds_since(begun)}{amount}).")
 
     def _check_prerequisites(self) -> None:
-        """Raise ``Failure`` for a problem that would stop the set-up later. Nothing is downloaded or removed before."""
+        """Raise ``Failure`` for a problem that would stop the set-up later. Check before any download or removal."""
         oldest, newest = state.supported_pythons(self.folder.course)
         if self.plan.anew and not oldest <= sys.version_info.minor <= newest:
             raise Failure(
@@ -128,7 +128,7 @@ class SetUp:
             raise Failure(
                 f".venv is a link to {self.folder.path.resolve()}, whose packages do not match the course.",
                 [],
-                advice="Remove the link, then run `make` again.",
+                advice="Remove the link .venv, then run `make` again.",
                 changed=False,
             )
         for place in (self.folder.path, self.folder.course):
@@ -162,10 +162,12 @@ class SetUp:
             else:
                 shutil.rmtree(self.folder.path, onerror=lambda function, path, info: refuse(function, path, info[1]))
         elif self.folder.path.exists():
-            raise Failure(".venv is not a folder.", [], advice="Remove it, then run `make` again.", changed=False)
+            raise Failure(
+                ".venv is not a folder.", [], advice="Remove the file .venv, then run `make` again.", changed=False
+            )
         self.folder.path.mkdir()
         self.folder.request_torch(self.plan.torch)
-        # If this Python belongs to an environment, that was perhaps just removed: use its base Python.
+        # This Python may belong to the environment that was just removed, so use its base Python.
         python = getattr(sys, "_base_executable", sys.executable)
         self.installer.run([python, "-m", "venv", self.folder.path], "Creating the environment")
 

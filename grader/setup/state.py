@@ -21,7 +21,7 @@ PIPS_CHOICE = "pip"  # stands for pip's default build of torch; other values nam
 class Environment(NamedTuple):
     """The properties of an installed .venv.
 
-    ``python``: its version, such as "3.12"; ``packages``: a requirements hash.
+    ``python``: the version of Python, such as "3.12"; ``packages``: the hash of the required packages.
     """
 
     python: str
@@ -136,20 +136,20 @@ def plan(folder: Folder, torch: str = "", this_python: bool = False) -> Plan:
 
 def _why_anew(folder: Folder, recorded: Environment | None, python: str, torch: str) -> str:
     if not folder.path.exists():
-        return "there is none yet"
+        return "the folder does not exist yet"
     if recorded is None:
         return "an earlier set-up was not completed"
     if not folder.interpreter():
-        return f"its Python is gone ({recorded.interpreter})"
+        return f"the Python of .venv was removed ({recorded.interpreter})"
     if folder.interpreter() != recorded.interpreter:
-        return f"its Python is now {folder.interpreter()} and was {recorded.interpreter}"
+        return f"the Python of .venv was replaced: it is {folder.interpreter()}, and was {recorded.interpreter}"
     if python and recorded.python != python:
-        return f"it has Python {recorded.python}, but {python} was requested"
+        return f".venv has Python {recorded.python}, but {python} was requested"
     if recorded.torch != torch:
-        return f"its torch is {build_name(recorded.torch)}, but {build_name(torch)} was requested"
+        return f"the torch in .venv is {build_name(recorded.torch)}, but {build_name(torch)} was requested"
     return ""
 
 
 def build_name(torch: str) -> str:
     """Describe a build of torch."""
-    return "the one that pip chose" if torch == PIPS_CHOICE else f"the build '{torch}'"
+    return "the build that pip chose" if torch == PIPS_CHOICE else f"the build '{torch}'"

@@ -1,4 +1,4 @@
-"""A notice about the build of torch that pip would choose, and its size, before a needless download of gigabytes."""
+"""Warns before pip downloads gigabytes of a build of torch that this machine does not need."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ def notice(installer: Installer, pip: Sequence[str | Path], flags: Sequence[str]
 
 
 def in_words(planned: list[dict[str, Any]]) -> str:
-    """Return the notice about an installation that pip planned; empty if it is no build for CUDA."""
+    """Return the notice about an installation that pip planned; empty if pip chose no build of torch for CUDA."""
     versions = {package["metadata"]["name"].lower(): package["metadata"]["version"] for package in planned}
     if "torch" not in versions or not any(name.startswith("nvidia-") for name in versions):
         return ""
     sizes = sizes_of([package["download_info"]["url"] for package in planned])
-    known = megabytes(sum(size for size in sizes if size))
+    known_size = megabytes(sum(size for size in sizes if size))
     if None not in sizes:
-        amount = f"{known} in {len(sizes)} packages"
+        amount = f"{known_size} in {len(sizes)} packages"
     elif any(sizes):
-        amount = f"more than {known} in {len(sizes)} packages"
+        amount = f"more than {known_size} in {len(sizes)} packages"
     else:
         amount = f"{len(sizes)} packages of unknown size"
     return (

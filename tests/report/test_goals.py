@@ -43,7 +43,7 @@ def test_the_summary_counts_goals(numbers: tuple[int, int, int]) -> None:
         by_kind["missed" if one.missed else one.status].append(one)
     few = [one for kind, number in zip(by_kind.values(), numbers) for one in kind[:number]]
     met, missed, unknown = numbers
-    expected = f"Goals: {met} met, {missed} missed in at least one row, {unknown} not recorded."
+    expected = f"Goals: {met} met, {missed} missed for at least one size or dtype, {unknown} not recorded."
     assert summary(few) == expected  # type: ignore[arg-type]
 
 

@@ -75,7 +75,7 @@ def test_the_diagnosis_of_a_later_case_is_shown_if_the_first_has_none() -> None:
         return flat(terminal.as_text(samples.verdict(samples.builds(), stage)))
 
     zeros = Diagnosis("input_left_out", name="bias")
-    said = "looks like, in the case 'two': right if bias were all zeros"
+    said = "the case 'two' looks like: right if bias were all zeros"
     assert said in shown(case("one", None), case("two", zeros))
     assert "looks like" not in shown(case("one", None), case("two", None))
     assert "in the case" not in shown(case("one", zeros), case("two", zeros))

@@ -200,7 +200,7 @@ def test_a_python_that_is_gone(course: TinyCourse) -> None:
     python.unlink()
     python.symlink_to("/usr/bin/python-of-last-year")
     code, said = course.set_up()
-    assert code == 0 and "its Python is gone" in said and course.complete
+    assert code == 0 and "the Python of .venv was removed" in said and course.complete
 
 
 def test_a_python_that_became_another(course: TinyCourse) -> None:
@@ -209,7 +209,7 @@ def test_a_python_that_became_another(course: TinyCourse) -> None:
     python.unlink()
     python.symlink_to("/bin/sh")
     code, said = course.set_up()
-    assert code == 0 and "its Python is now" in said and course.complete
+    assert code == 0 and "the Python of .venv was replaced" in said and course.complete
 
 
 def test_another_python_than_the_one_wanted(course: TinyCourse) -> None:
@@ -219,4 +219,4 @@ def test_another_python_than_the_one_wanted(course: TinyCourse) -> None:
     record.write_text(record.read_text().replace(f'"python": "{here}"', '"python": "3.10"'))
     assert course.set_up() == (0, ""), "without --this-python, another version of Python is accepted"
     code, said = course.set_up("--this-python")
-    assert code == 0 and f"it has Python 3.10, but {here} was requested" in said and course.complete
+    assert code == 0 and f".venv has Python 3.10, but {here} was requested" in said and course.complete

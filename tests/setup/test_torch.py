@@ -131,8 +131,8 @@ def test_a_choice_survives_an_interruption(course: TinyCourse) -> None:
 def test_another_choice_recreates_the_environment(course: TinyCourse) -> None:
     course.set_up()
     code, said = course.set_up("--torch=cpu")
-    assert code == 0 and "its torch is the one that pip chose, but the build 'cpu' was requested" in said
+    assert code == 0 and "the torch in .venv is the build that pip chose, but the build 'cpu' was requested" in said
     (course.root / "called").unlink()
     code, said = course.set_up("--torch=pip")
-    assert code == 0 and "its torch is the build 'cpu'" in said and not called(course)
+    assert code == 0 and "the torch in .venv is the build 'cpu'" in said and not called(course)
     assert course.set_up() == (0, "")

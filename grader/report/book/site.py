@@ -128,11 +128,11 @@ def settings(course: Course) -> dict[str, Any]:
         "html_show_copyright": False,
         "html_copy_source": False,
         "html_show_sourcelink": False,
-        "html_show_search_summary": False,  # a summary is fetched, which browsers forbid for local pages
+        "html_show_search_summary": False,  # a page from a local file must not fetch the summaries
         "mathjax_path": "mathjax/tex-chtml.js",
         "mathjax3_config": {"options": {"enableMenu": False}},
         "highlight_language": "none",
-        "pygments_style": "a11y-high-contrast-light",  # the theme's own style; it has a dark variant, too
+        "pygments_style": "a11y-high-contrast-light",  # the theme's own style, with a dark variant
     }
 
 

@@ -103,8 +103,8 @@ def requests(
     """Return the requests that the simulator recorded in a kernel's last call, in execution order.
 
     ``report``: ``kernel.report``. The other arguments select requests: by source line, by space ("global" or "shared"),
-    by the name of a tensor or an array, by warp. The simulator records the first block of a launch, and the first
-    requests of each access in it.
+    by the name of a tensor or an array, by warp. The simulator records only the first block of a launch, and
+    there only the first requests of each access in the source.
     """
     found = []
     for item in report.trace:
@@ -212,7 +212,7 @@ def draw_banks(request: Request, ax: Any = None, title: str | None = None) -> An
 
 def _name_lanes(ax: Any, banks: dict[int, dict[int, list[int]]], base: int) -> None:
     """Label each word with its lanes. Neighboring words with the same lanes get one label."""
-    runs: list[tuple[int, int, list[int]]] = []  # level, first bank, lanes
+    runs: list[tuple[int, int, list[int]]] = []  # the word's row in the drawing, its first bank, its lanes
     width: dict[tuple[int, int], int] = {}
     for bank, words in sorted(banks.items()):
         for level, word in enumerate(sorted(words)):

@@ -94,5 +94,6 @@ def _read(path: Path) -> dict[str, Any]:
         return content
     except (OSError, ValueError) as error:
         raise GraderError(
-            f"{path} cannot be read: {error}", "Write the file again with `python -m tests.gpu.bounds --record`."
+            f"{path} cannot be read: {error}",
+            "Write the file of time bounds again with `python -m tests.gpu.bounds --record`.",
         ) from error

@@ -9,8 +9,8 @@ The rules:
 - one kernelspec (``python3``), the language by name; no version of anything;
 - every cell has an id, which is kept if it is valid and unique, and derived from the cell's text otherwise;
 - of a cell's metadata, only the tags stay, sorted. A cell that shows a picture or asks for a prediction has the tag
-  ``hide-input``, which hides the drawing code and the answer: Jupyter Book knows the tag, JupyterLab
-  ``source_hidden``;
+  ``hide-input``, which hides the drawing code and the answer. Jupyter Book uses the tag. For JupyterLab, such a cell
+  also has ``source_hidden`` in its metadata;
 - the i-th executed code cell has number i; outputs have that number, no timings, no widget state;
 - neighboring pieces of one stream are one output; memory addresses are written ``0x...``;
 - pictures lose the text chunks in which the drawing library writes its version.
@@ -98,7 +98,7 @@ def _cell_metadata(cell: Any) -> nbformat.NotebookNode:
 
 
 def _is_folded(data: dict[str, Any]) -> bool:
-    """Return whether the cell of an output is folded: it draws a picture, or contains a question's answer."""
+    """Return whether a cell with this output is folded: the output is a picture or a question to predict."""
     return "image/png" in data or _joined(data.get("text/html", "")).startswith('<iframe title="Predict: ')
 
 

@@ -22,7 +22,7 @@ from grader.verdict.wording import limits
 
 RED, BLUE = "#b3372e", "#2f6f9f"
 BAR = 40
-"""The length of the longest bar in characters."""
+"""The length of the longest bar of the chart of times, in characters."""
 
 
 class Graded(Panel):
@@ -71,7 +71,7 @@ def bound_html(verdict: Verdict) -> str:
         for unit in sorted(bound.units, key=lambda unit: -unit.microseconds)
         if unit.microseconds >= limits.SHOWN * longest
     ]
-    title = f"What limits it: least times of the units of one {bound.gpu}, by what was counted"
+    title = f"What limits the kernel: the minimum time of each unit of one {bound.gpu}, from the counted work"
     said = f"<p>{escape(limits.text(bound))}</p>"
     drawn = "\n".join(bars)
     return f'<details><summary>{escape(title)}</summary><pre tabindex="0" style="{BOX}">{drawn}</pre>{said}</details>'
@@ -108,7 +108,7 @@ def source_html(verdict: Verdict) -> str:
 
 
 _PAIRS = (("sectors", "waste", "global"), ("waves", "ways", "shared"))
-"""The counters in the margin: the counter's key, the key of its ratio to the minimum, and the kind of memory."""
+"""The counters in the margin, as tuples: the key of the counter, the key of counter / minimum, the kind of memory."""
 
 
 def _head(pairs: Sequence[tuple[str, str, str]]) -> str:

@@ -46,8 +46,9 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
             ax.plot([x, x], [y, roof], color=color, lw=1, ls=":")
             name = f"{name} ({100 * y / roof:.0f} %)"
         ax.plot(x, y, "o", color=color, ms=7, zorder=3)
-        # On the slope, a label is to the right of its point. Under the flat roof, labels alternate in height. Close to
-        # the ridge they begin at the point, because a centered label would cross the slope.
+        # In the memory-bound part (the slope), a label is to the right of its point. In the compute-bound part (the
+        # flat roof), labels are below their points, at alternating heights. Close to the ridge, where the parts meet,
+        # they begin at the point, because a centered label would cross the slope.
         flat = x >= ridge
         centered = x >= 2 * ridge
         place = (0 if centered else 9, -16 - 14 * (number % 3)) if flat else (9, -4)
@@ -66,7 +67,7 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
     ax.set_ylim(left * peak.bandwidth, top * 3)
     ax.set_xlabel("operations per byte moved")
     ax.set_ylabel("operations per second")
-    middle = left**0.3 * ridge**0.7  # left of the ridge, where the sloped part has room for a label
+    middle = left**0.3 * ridge**0.7  # a place on the slope that has room for a label
     memory = f"memory: {peak.bandwidth / 1e12:.3g} TB/s  "
     ax.text(middle, middle * peak.bandwidth * 1.1, memory, fontsize=8.5, color=style.GRAY, ha="right", va="bottom")
     kind = "tensor cores, f16" if tensor_cores else "CUDA cores, f32"

@@ -71,7 +71,7 @@ def show_source(file: str | Path, *names: str, part: str = "", folded: str = "")
 
 
 def statement(text: str, beginning: str, file: str = "the file") -> str:
-    """Return the lines from the one that begins with ``beginning`` to the brace that closes its block."""
+    """Return the statement that begins with ``beginning``, up to the line with the brace that closes its block."""
     masked = _masked(text)
     found = re.search(rf"^[ \t]*{re.escape(beginning)}", text, re.MULTILINE)
     opening = masked.find("{", found.start()) if found else -1
@@ -80,7 +80,7 @@ def statement(text: str, beginning: str, file: str = "the file") -> str:
     end = text.find("\n", _matching_brace(masked, opening))
     indent = found[0].removesuffix(beginning)
     lines = text[found.start() : end if end >= 0 else len(text)].splitlines()
-    # Preprocessor lines begin at column 0, so removeprefix keeps them.
+    # Remove the indentation. Preprocessor lines have none, so removeprefix does not change them.
     return "\n".join(line.removeprefix(indent) for line in lines)
 
 
@@ -98,7 +98,7 @@ def function(text: str, name: str, file: str = "the file") -> str:
         return _dedent_start(text, masked, match.start(), end)
     defined = re.findall(r"\b(\w+)\s*\([^;{}()]*\)\s*\{", masked)
     known = ", ".join(dict.fromkeys(word for word in defined if word not in ("if", "for", "while", "switch")))
-    raise GraderError(f"{file} defines no function {name!r}", f"It defines {known or 'none'}.")
+    raise GraderError(f"{file} defines no function {name!r}", f"The defined functions are: {known or 'none'}.")
 
 
 def _masked(text: str) -> str:
@@ -136,7 +136,7 @@ def _dedent_start(text: str, masked: str, name_at: int, end: int) -> str:
     first = text[:start].count("\n")
     while first < lines_before and (not lines[first].strip() or lines[first].lstrip().startswith("#")):
         first += 1
-    # A statement that ends on this line belongs to the previous declaration.
+    # If a statement ends on the first line, it belongs to the previous declaration: skip this line.
     line_start = text.rfind("\n", 0, start) + 1
     if first == text[:start].count("\n") and masked[line_start:start].strip():
         first += 1

@@ -67,11 +67,11 @@ def use() -> None:
 
 
 def draw_once() -> None:
-    """Keep pyplot from showing a cell's figures at the end of the cell: they would appear twice."""
+    """Keep pyplot from showing all figures at the end of a cell. A figure that a cell returns would appear twice."""
     import matplotlib
     import matplotlib.pyplot as plt
 
-    # otherwise pyplot switches its backend at the first figure, which enables showing them again
+    # Switch the backend now. If pyplot switched it at the first figure, it would install the display hook again.
     plt.switch_backend(matplotlib.get_backend())
     plt.uninstall_repl_displayhook()
 

@@ -1,10 +1,20 @@
 """A recording as the compact data that ``player.js`` reads.
 
-An event is a list: kind (its index in ``KINDS``), warp, lanes (32 bits; -1: all), line, name (its index from 1; 0:
-none), number, memory (its index from 1; 0: none), size, offsets, values. Trailing zeros are omitted. Evenly spaced
-offsets are [first, step], others [first, 0, index of a pattern]. Values are elements of the array, lane after lane, or
-one for all. A read has values only if they differ from the preceding writes. The simulator runs the lanes of a warp one
-after another, so only a race causes such a difference.
+An event is a list without its trailing zeros. Its elements are, in this order:
+
+- the kind, as an index in ``KINDS``
+- the warp
+- the lanes, as a mask of 32 bits; -1 stands for all lanes
+- the line
+- the name, as an index that begins with 1; 0 stands for no name
+- a number
+- the memory, as an index that begins with 1; 0 stands for no memory
+- the size of each lane's access
+- the offsets: [first, step] if they are evenly spaced, otherwise [first, 0, index of a pattern]
+- the values: the elements of the array, lane after lane, or one value if it is the same for all lanes.
+
+A read has values only if they differ from the preceding writes. The simulator runs the lanes of a warp one after
+another, so only a race causes such a difference.
 """
 
 from __future__ import annotations
@@ -39,7 +49,7 @@ _TYPES = {
     "char": ("b", 1),
     "short": ("h", 2),
 }
-"""The format and size of values by C++ type. The first of these words in a declaration is its type."""
+"""The format and size of values by C++ type. A declaration's type is the first word in it that is a key here."""
 _ALIASES = {
     "float2": "float",
     "float4": "float",
@@ -265,7 +275,7 @@ def jumps(recording: Recording, findings: Sequence[Finding], kept: int = MOST_EV
 
 
 def _together(recording: Recording, places: Sequence[Sequence[int]]) -> list[int]:
-    """Return one event for each side of a race: the pair with the fewest barriers, then steps, between them."""
+    """Return one event for each side of a race: the two events with the fewest barriers, then steps, between them."""
     if len(places) < 2:
         return [own[0] for own in places]
     barriers = list(itertools.accumulate(event.kind == "barrier_complete" for event in recording.events))
@@ -279,7 +289,7 @@ def _together(recording: Recording, places: Sequence[Sequence[int]]) -> list[int
 
 
 def _places(recording: Recording, kept: int, side: Side) -> list[int]:
-    """Return the events on a side's line by its thread; only those with the finding's address, if any has it."""
+    """Return the events of a side's line and thread. If some have the finding's address, return only these."""
     if side.block is not None and side.block != recording.index:
         return []
     thread = None
