@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from grader.cli.check import Device, must_be_writable
+from grader.cli.messages import print_note
 from grader.report import theme
 from grader.setup.errors import GraderError
 
@@ -98,7 +99,6 @@ def command(
     from grader.execution.programs.build import Options, build_cuda, flags_of_defines
     from grader.execution.programs.execute import Sample, execute
     from grader.execution.programs.files import unit
-    from grader.execution.runner.tiers import why_not
 
     for path in (json_out, html_out):
         if path is not None and str(path) != "-":
@@ -111,7 +111,8 @@ def command(
         )
     if seed is not None and check_blocks is None:
         raise GraderError("--seed chooses the blocks of --check-blocks", "Give --check-blocks N as well.")
-    options = Options(std, not no_checks, run=run_in(Jail("bwrap" if jail else "none")))
+    tier = _tier() if jail and device is Device.cpu else "none"
+    options = Options(std, not no_checks, run=run_in(Jail(tier)))
     arguments: list[str] = context.meta.get(_ARGUMENTS, [])
     name = str(files[0].with_suffix(""))
     if device is Device.cuda:
@@ -120,11 +121,6 @@ def command(
                 "--jail is for the simulated GPU", "Omit --jail, or run on the simulated GPU (--device cpu)."
             )
         return execute(build_cuda(units, options), arguments, name=name, timeout=timeout, simulated=False).exit_code
-    if jail and (problem := why_not("bwrap")):
-        raise GraderError(
-            f"--jail needs bubblewrap, which does not work here: {problem}",
-            "`grader doctor` says what to change. Without --jail, the program can read and write your files.",
-        )
     program, seconds = _built(units, options)
     outcome = execute(
         program,
@@ -132,14 +128,30 @@ def command(
         name=name,
         timeout=timeout,
         checks=not no_checks,
-        jail=jail,
+        jail=tier,
         workers=workers or min(64, len(os.sched_getaffinity(0))),
         explain=verbose,
         same_value_races=same_value_races,
         sample=Sample(check_blocks, check_launches, seed),
     )
-    show(outcome, units[0].file, seconds, "bwrap" if jail else "none", verbose, json_out, html_out)
+    show(outcome, units[0].file, seconds, tier, verbose, json_out, html_out)
     return outcome.exit_code
+
+
+def _tier() -> str:
+    """Return the jail to use: bubblewrap, or Landlock where bubblewrap is missing or forbidden."""
+    from grader.execution.runner.tiers import why_not
+
+    without = why_not("bwrap")
+    if not without:
+        return "bwrap"
+    if problem := why_not("landlock"):
+        raise GraderError(
+            f"--jail needs bubblewrap or Landlock, and neither works here. Bubblewrap: {without}. Landlock: {problem}",
+            "`grader doctor` says what to change. Without --jail, the program can read and write your files.",
+        )
+    print_note(f"--jail uses Landlock, because bubblewrap does not work here: {without}")
+    return "landlock"
 
 
 def _built(units: list[Unit], options: Options) -> tuple[Path, float]:

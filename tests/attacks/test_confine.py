@@ -215,6 +215,7 @@ def test_a_compiler_cannot_reach_other_processes(asked: Callable[..., list[str]]
     refused = filter_.named(COMPILER_REACHES)
     for number in range(1000):
         assert filter_(number, 5, 5, 5, 5, 5, 5) == (EPERM if number in refused else ALLOW), number
+    assert filter_("tgkill", filter_.process) == ALLOW  # raise() and abort()
 
 
 def test_resource_limits_are_set(asked: Callable[..., list[str]]) -> None:

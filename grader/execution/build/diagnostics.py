@@ -275,6 +275,9 @@ def _hint(errors: list[CompilerMessage], simulated: bool) -> str:
         missing = re.search(r"(\S+): No such file or directory|cannot open source file \"(\S+)\"", error.message)
         if missing:
             return "A kernel file may include headers of CUDA, the course (llmk/...) and the C++ standard library."
+        if re.search("need 'typename' before|missing 'typename' prior|is parsed as a non-type", error.message):
+            newer = "" if simulated else " With -std=c++20, some places need none, as with nvcc."
+            return f"Write typename before it.{newer}"
     return ""
 
 
@@ -292,12 +295,16 @@ def _hint_for_output(output: str) -> str:
     return ""
 
 
+_FOLDERS = re.compile(r"(\b\w+://\S+)|(?:/[^\s/:]+)+/")
+"""A URL, which is kept, or the folders of a path."""
+
+
 def _unexplained(output: str, path: Path, compiler: Compiler) -> str:
     """Return a message for output in which no error was recognized: its last lines, without folder names."""
     if _INTERNAL.search(output):
         line = re.search(rf"^{re.escape(path.name)}:([0-9]{{1,9}}):", output, re.MULTILINE)
         place = f" at line {line[1]}" if line else ""
         return f"{compiler} stopped with an internal error while it compiled {path.name}{place}."
-    lines = [re.sub(r"(?:/[^\s/:]+)+/", "", line) for line in output.strip().splitlines()][-12:]
+    lines = [_FOLDERS.sub(lambda match: match[1] or "", line) for line in output.strip().splitlines()][-12:]
     said = "\n".join(lines) or "it printed nothing"
     return f"{compiler} failed on {path.name}:\n{said}"

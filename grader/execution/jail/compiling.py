@@ -14,6 +14,7 @@ import signal
 import stat
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,18 @@ def _run(jail: Jail, command: Command) -> Finished:
     scratch = scratch_folder()
     try:
         _copy(command.folder, scratch)
-        argv, options = _bwrap(command, scratch) if jail.tier == "bwrap" else _landlock(command, scratch)
+        places = {} if jail.tier == "bwrap" else _places(command, scratch)
+        argv, options = _landlock(command, scratch, places) if places else _bwrap(command, scratch)
         status, output = _wait(Path(command.argv[0]).name, argv, {**options, "pipes": command.pipes})
+        if status != 0 and jail.tier == "bwrap" and output.startswith("bwrap: "):
+            raise GraderError(
+                f"the sandbox does not start: {output.splitlines()[0]}", "`grader doctor` says what to change."
+            )
+        output = _with_original_paths(output, places)
+        for text in scratch.glob("*.ii") if places else ():  # preprocessed text names each file
+            if not text.is_symlink() and text.stat().st_size <= LARGEST_RESULT:
+                named = text.read_text(encoding="utf-8", errors="surrogateescape")
+                text.write_text(_with_original_paths(named, places), encoding="utf-8", errors="surrogateescape")
         if "stdout" not in command.pipes:  # a command with a pipe writes all results to the pipe
             _copy(scratch, command.folder)
         return Finished(status, output, time.monotonic() - began)
@@ -129,13 +140,22 @@ def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
     return argv, {"env": {}, "cwd": "/"}
 
 
-def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
+def _places(command: Command, scratch: Path) -> dict[str, str]:
+    """Return the path in a Landlock jail of each file that the command reads, and of its folder."""
+    return {str(path): str(reachable(path)) for path in _reads(command)} | {str(command.folder): str(scratch)}
+
+
+def _with_original_paths(text: str, places: Mapping[str, str]) -> str:
+    for path, place in places.items():
+        text = text.replace(place, path)
+    return text
+
+
+def _landlock(command: Command, scratch: Path, places: Mapping[str, str]) -> tuple[list[str], dict[str, Any]]:
     """Return the command confined by Landlock to the same files.
 
     Landlock cannot move files, so paths of staged files and of the command's folder are replaced in the arguments.
     """
-    places = {str(path): str(reachable(path)) for path in _reads(command)}
-    places[str(command.folder)] = str(scratch)
     words = []
     for word in command.argv:
         for path, place in places.items():

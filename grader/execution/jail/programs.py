@@ -16,6 +16,9 @@ CONFINE = Path(__file__).parent / "source"
 PROGRAMS = {"compile": ("compile", "limits", "landlock", "system_calls"), "drop_root": ("drop_root",)}
 """The source files of each program, by the program's name."""
 
+NO_LIMITS = ("0", "0", "0")
+"""Arguments of the program ``compile`` that leave memory, processor time and processes unlimited."""
+
 
 def build_program(name: str, cache: BuildCache | None = None) -> Path:
     """Return the executable of a program. Build it if it is not in the cache."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.execution.jail.programs import NO_LIMITS, build_program
 from grader.execution.jail.running import BWRAP_BASE, bubblewrap, no_more_namespaces, shared_libraries
 from grader.execution.jail.staging import as_unprivileged, reachable
 from grader.setup.errors import GraderError
@@ -97,7 +98,7 @@ def execute(
     name: str = "",
     timeout: float | None = None,
     checks: bool = True,
-    jail: bool = False,
+    jail: str = "none",
     simulated: bool = True,
     workers: int = 1,
     explain: bool = False,
@@ -108,6 +109,7 @@ def execute(
 ) -> Outcome:
     """Run a program to its end. It has the caller's input, output and working folder; in a sandbox it sees no files.
 
+    ``jail`` is the tier of the sandbox: bwrap, landlock or none.
     ``folders`` maps paths inside the sandbox to folders that are visible there. The last one is the program's working
     folder and the only writable one. ``output`` is a descriptor to which the program prints; it then has no input.
     ``workers`` is the number of threads that simulate blocks. With ``explain``, the program reports on stderr which
@@ -125,11 +127,15 @@ def execute(
             environment |= {"GRADER_PROGRAM_REPORT": str(report), "GRADER_PROGRAM_SETTINGS": settings}
         argv = [name or str(program), *arguments]
         executable = str(program)
-        if jail:
+        if jail != "none":
             report.touch()
             report.chmod(0o666)
             report.parent.chmod(0o711)
-            argv = [*as_unprivileged(), *_jailed(program, arguments, report, environment, folders or {})]
+            if jail == "bwrap":
+                command = _in_bubblewrap(program, arguments, report, environment, folders or {})
+            else:
+                command, environment = _in_landlock(program, arguments, report, environment)
+            argv = [*as_unprivileged(), *command]
             executable = argv[0]
         began = time.monotonic()
         sys.stdout.flush()
@@ -175,7 +181,11 @@ def _wait(child: subprocess.Popen[bytes], timeout: float | None) -> bool:
                 child.kill()
 
 
-def _jailed(
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_SETTINGS = ("GRADER_PROGRAM_REPORT", "GRADER_PROGRAM_SETTINGS")
+
+
+def _in_bubblewrap(
     program: Path,
     arguments: Sequence[str],
     report: Path,
@@ -183,7 +193,7 @@ def _jailed(
     folders: Mapping[Path, Path],
 ) -> list[str]:
     argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
-    for name in ("GRADER_PROGRAM_REPORT", "GRADER_PROGRAM_SETTINGS"):
+    for name in _SETTINGS:
         argv += ["--setenv", name, environment[name]]
     for file in (program, *shared_libraries(program)):
         argv += ["--ro-bind", str(reachable(file)), str(file)]
@@ -193,6 +203,18 @@ def _jailed(
     argv += ["--proc", "/proc", "--dev", "/dev", "--bind", str(report), str(report)]
     argv += ["--remount-ro", "/", "--chdir", str(work), "--", str(program)]
     return [*argv, *arguments]
+
+
+def _in_landlock(
+    program: Path, arguments: Sequence[str], report: Path, environment: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """Return the command and its environment. The program's working folder is that of the report."""
+    files = {file: reachable(file) for file in (program, *shared_libraries(program))}
+    folders = dict.fromkeys(str(file.parent) for file in files.values())
+    kept = {name: environment[name] for name in _SETTINGS} | {"LD_LIBRARY_PATH": ":".join(folders)}
+    visible = [*map(str, files.values()), *_DEVICES, "/proc/self"]
+    confine = [str(reachable(build_program("compile"))), str(report.parent), *NO_LIMITS, *visible]
+    return [*confine, "--", str(files[program]), *arguments], kept
 
 
 def _read(outcome: Outcome, report: Path, program: Path) -> None:

@@ -151,6 +151,12 @@ def test_paths_of_this_machine_are_not_shown():
     assert "someone" not in problem.message and "thing: it broke" in problem.message
 
 
+@pytest.mark.parametrize("url", ["https://deb.li/a/bubblewrap", "file:///usr/share/doc/bubblewrap/README.Debian.gz"])
+def test_an_address_in_an_unknown_message_is_kept(url: str) -> None:
+    said = explain(f"tool in /home/someone/v1/tool: see <{url}> or /usr/share/doc/x", PATH, SOURCE, None, GXX).message
+    assert said.endswith(f"tool in tool: see <{url}> or x")
+
+
 def test_an_internal_error_of_the_compiler_is_not_shown_raw():
     output = "relu.cu: In function 'f':\nrelu.cu:3:1: internal compiler error: Segmentation fault\n0x7f2 crash_signal\n"
     problem = explain(output, PATH, SOURCE, None, GXX)

@@ -328,7 +328,7 @@ def _ran(entry: Entry, tree: Path, folder: Path, program: Path, seconds: float) 
             program,
             shlex.split(entry.get("arguments", "")),
             timeout=seconds,
-            jail=True,
+            jail="bwrap",
             folders={tree: tree, tree / home(entry): folder},
             output=printed.fileno(),
         )

@@ -13,11 +13,17 @@ import pytest
 
 from grader.execution.programs.build import Options, compile_unit
 from grader.execution.programs.files import language_of, unit
+from grader.frontend.toolchain.compilers import find_cxx
 from grader.setup.errors import GraderError
 
 CASES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "constructs.toml").read_text())
 TAKEN = {name: case for name, case in CASES.items() if "says" not in case}
 NVCC = shutil.which("nvcc")
+STANDARDS = ("c++17", "c++20")
+
+
+def std_of(case: dict[str, Any]) -> str:
+    return str(case.get("std", "c++17"))
 
 
 def together(cases: dict[str, dict[str, Any]]) -> str:
@@ -37,10 +43,14 @@ def test_there_are_enough() -> None:
     assert len(CASES) >= 80
 
 
-def test_supported_constructs_are_accepted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("std", STANDARDS)
+def test_supported_constructs_are_accepted(std: str, tmp_path: Path) -> None:
+    compiler = find_cxx()
+    if std == "c++20" and compiler.family == "clang" and int(compiler.version.partition(".")[0]) < 16:
+        pytest.skip("clang++ before 16 needs each typename in C++20, too")
     file = tmp_path / "all.cu"
-    file.write_text(together(TAKEN))
-    assert compile_unit(unit(file, (), ()), Options()).exists()
+    file.write_text(together({name: case for name, case in TAKEN.items() if std_of(case) == std}))
+    assert compile_unit(unit(file, (), ()), Options(std)).exists()
 
 
 def test_include_guards_of_headers_are_defined(tmp_path: Path) -> None:
@@ -63,26 +73,37 @@ def test_unsupported_constructs_are_named(name: str, tmp_path: Path) -> None:
     file = tmp_path / "one.cu"
     file.write_text(CASES[name]["code"])
     with pytest.raises(GraderError) as caught:
-        compile_unit(unit(file, (), ()), Options())
+        compile_unit(unit(file, (), ()), Options(std_of(CASES[name])))
     assert CASES[name]["says"] in caught.value.message
     assert re.match(r"one\.cu:\d+:", caught.value.message)
 
 
-def nvcc(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+@pytest.mark.parametrize("std", STANDARDS)
+def test_an_omitted_typename_gets_a_hint(std: str, tmp_path: Path) -> None:
+    file = tmp_path / "one.cu"
+    file.write_text(CASES["typename_omitted_at_a_local_variable"]["code"])
+    with pytest.raises(GraderError) as caught:
+        compile_unit(unit(file, (), ()), Options(std))
+    assert caught.value.hint.startswith("Write typename before it.")
+
+
+def nvcc(text: str, folder: Path, std: str = "c++17") -> subprocess.CompletedProcess[str]:
     if NVCC is None:
         pytest.skip("nvcc is not on the PATH")
     file = folder / "all.cu"
     file.write_text(text)
     target = "-gencode=arch=compute_90a,code=sm_90a"  # -arch=sm_90a also compiles for compute_90
-    options = ["-std=c++17", target, "--expt-relaxed-constexpr", "--extended-lambda", "-c"]
+    options = [f"-std={std}", target, "--expt-relaxed-constexpr", "--extended-lambda", "-c"]
     return subprocess.run([NVCC, *options, file, "-o", folder / "all.o"], capture_output=True, text=True)
 
 
-def test_nvcc_accepts_what_the_cases_say(tmp_path: Path) -> None:
-    done = nvcc(together({name: case for name, case in CASES.items() if case["nvcc"] == "accepts"}), tmp_path)
+@pytest.mark.parametrize("std", STANDARDS)
+def test_nvcc_accepts_what_the_cases_say(std: str, tmp_path: Path) -> None:
+    cases = {name: case for name, case in CASES.items() if case["nvcc"] == "accepts" and std_of(case) == std}
+    done = nvcc(together(cases), tmp_path, std)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["nvcc"] == "refuses"])
 def test_nvcc_refuses_what_the_cases_say(name: str, tmp_path: Path) -> None:
-    assert nvcc(CASES[name]["code"], tmp_path).returncode != 0
+    assert nvcc(CASES[name]["code"], tmp_path, std_of(CASES[name])).returncode != 0

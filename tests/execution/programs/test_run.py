@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from grader.execution.programs.build import Options, build_program
 from grader.execution.programs.execute import Outcome, execute
 from grader.execution.programs.files import unit
 from grader.execution.programs.results import ending
-from grader.setup.errors import GraderError
+from grader.execution.runner import tiers
 from grader.verdict import Verdict
 
 HERE = Path(__file__).parent / "kernels"
@@ -124,31 +127,62 @@ int main() { prints<<<50, 1>>>(); cudaDeviceSynchronize(); }
     assert "prints ran on one worker: its threads print" in err
 
 
-def test_in_a_jail_a_program_sees_no_files(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "look.cu"
-    file.write_text('#include <cstdio>\nint main() { return fopen("/etc/passwd", "r") ? 1 : 0; }\n')
-    try:
-        status = run(["run", "--jail", str(file)])
-    except GraderError as problem:
-        pytest.skip(problem.message)
-    said = capfd.readouterr().err
-    if "bubblewrap is not installed" in said or "bwrap: " in said:
-        pytest.skip(f"no jail is available: {said}")
-    assert status == 0, said
-    assert run(["run", str(file)]) == 1
+LOOKS_AROUND = """#include <cstdio>
+#include <cstdlib>
+#include <sys/socket.h>
+__global__ void past_the_end(int* x) { x[threadIdx.x] = 1; }
+int main(int argc, char** argv) {
+    int* x;
+    cudaMalloc(&x, 4);
+    past_the_end<<<1, 2>>>(x);
+    cudaDeviceSynchronize();
+    if (argc > 1) abort();
+    return 10 * (fopen("/etc/passwd", "r") != nullptr) + 20 * (socket(AF_INET, SOCK_STREAM, 0) >= 0) +
+           40 * (fopen("/tmp/written_in_the_jail", "w") != nullptr);
+}
+"""
 
 
-def test_a_jail_that_does_not_work_is_named(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bwrap = tmp_path / "bwrap"
+@pytest.fixture
+def forbidden_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Put a bubblewrap first in PATH that fails as one without user namespaces does."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)  # root's jails give up root's rights first
+    bwrap = folder / "bwrap"
     bwrap.write_text('#!/bin/sh\necho "bwrap: setting up uid map: Permission denied" >&2\nexit 1\n')
     bwrap.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    yield
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("tier", ["bwrap", "landlock"])
+def test_in_a_jail_a_program_sees_no_files_and_no_network(
+    tier: str, capfd: pytest.CaptureFixture[str], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if problem := tiers.why_not(tier):
+        pytest.skip(f"{tier} does not work here: {problem}")
+    file = tmp_path / "look.cu"
+    file.write_text(LOOKS_AROUND)
+    if tier == "landlock":
+        request.getfixturevalue("forbidden_bubblewrap")
+    status = run(["run", "--jail", str(file)])
+    said = " ".join(capfd.readouterr().err.split())
+    assert status == (1 if tier == "landlock" else 20), said  # a namespace has sockets, but no network
+    assert "past the end of memory from cudaMalloc (4 bytes) at look.cu:4" in said
+    reason = "note: --jail uses Landlock, because bubblewrap does not work here: "
+    assert said.startswith(reason) == (tier == "landlock")
+    assert ("bwrap: setting up uid map: Permission denied" in said) == (tier == "landlock") and "g++" not in said
+    assert run(["run", "--jail", str(file), "--", "abort"]) == 128 + signal.SIGABRT
+    assert run(["run", str(file)]) == 70
+
+
+def test_a_machine_without_a_jail_is_named(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "why_not", lambda tier, arch=None: f"no {tier}")
     assert run(["run", "--jail", str(PROGRAM)]) == 2
     said = " ".join(capfd.readouterr().err.split())
-    assert said.startswith("error: --jail needs bubblewrap, which does not work here: ")
-    assert "bwrap" in said and "g++" not in said
+    assert said.startswith("error: --jail needs bubblewrap or Landlock, and neither works here. Bubblewrap: no bwrap.")
+    assert "Landlock: no landlock" in said
 
 
 def test_bfind_and_bit_cast_give_the_bits_of_a_gpu(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from grader.execution.jail import compiling, staging
+from grader.execution.jail.running import Jail
 from grader.frontend.toolchain.process import Command
 from grader.setup import shipped
+from grader.setup.errors import GraderError
 
 
 def test_folders_inside_system_folders_are_not_bound_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,3 +56,13 @@ def test_a_compiler_that_only_has_to_wait_for_a_processor_is_not_stopped(monkeyp
     monkeypatch.setattr(compiling, "PATIENCE", 1)
     status, said = compiling._wait("sleep", ["sleep", "600"], {})
     assert status != 0 and said == "error: sleep was stopped: it did not end within 0 s\n"
+
+
+def test_a_sandbox_that_does_not_start_is_not_the_compilers_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "bwrap: No permissions to create new namespace. See <https://deb.li/bubblewrap>."
+    monkeypatch.setattr(compiling, "_bwrap", lambda command, scratch: (["sh", "-c", f"echo '{said}' >&2; exit 1"], {}))
+    with pytest.raises(GraderError) as caught:
+        compiling.run_in(Jail("bwrap"))(Command(("g++", "-c", "unit.cpp"), tmp_path))
+    assert caught.value.message == f"the sandbox does not start: {said}"

@@ -31,7 +31,8 @@ bool only_computing();
 // driver needs threads, devices and sockets, so an allowlist of calls would be too long.
 bool only_computing_on_gpu();
 
-// Forbids the system calls that affect anything but the process's own files and children. It is for compilers.
+// Forbids the system calls that affect anything but the process's own files and children. It is for compilers and for
+// programs of `grader run --jail`.
 bool no_reaching_out();
 
 }  // namespace confine
