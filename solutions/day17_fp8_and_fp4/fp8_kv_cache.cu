@@ -207,7 +207,7 @@ __global__ void combine(const float* __restrict__ parts, __nv_bfloat16* __restri
     const size_t stride = static_cast<size_t>(gridDim.x) * (head_dim + 2);
     const float* part = parts + static_cast<size_t>(blockIdx.x) * (head_dim + 2);
     float most = -INFINITY, weight = 0.0f, sum = 0.0f;
-#pragma unroll 8  // with a few blocks only many loads in flight keep the time short
+#pragma unroll 8
     for (int split = 0; split < splits; ++split) most = fmaxf(most, part[split * stride + head_dim]);
 #pragma unroll 8
     for (int split = 0; split < splits; ++split) {

@@ -9,7 +9,7 @@ import pytest
 
 from grader.course import Course
 from grader.course.goals import read_goals
-from grader.report.notebook import h200_goals, h200_table
+from grader.report.notebook import h200_goals, h200_profiles, h200_table
 from tests.goals import Mark, marks
 
 
@@ -21,18 +21,19 @@ def test_every_marked_sentence_agrees_with_the_record() -> None:
 
 
 def test_lessons_show_the_times_and_goals_of_the_present_record() -> None:
-    shown = {"h200_table": 0, "h200_goals": 0}
-    call = re.compile(r"(h200_table|h200_goals)\((?:HERE|here)((?:, \"\w+\")*)\)$")
+    functions = {"h200_table": h200_table, "h200_goals": h200_goals, "h200_profiles": h200_profiles}
+    shown = dict.fromkeys(functions, 0)
+    call = re.compile(r"(h200_table|h200_goals|h200_profiles)\((?:HERE|here)((?:, \"\w+\")*)\)$")
     for day in Course().days:
         for cell in json.loads(day.lesson.read_text())["cells"]:
             found = call.search("".join(cell["source"])) if cell["cell_type"] == "code" else None
             if found:
-                function = {"h200_table": h200_table, "h200_goals": h200_goals}[found[1]]
-                expected = str(function(day.lesson.parent, *re.findall(r"\w+", found[2])))
+                expected = str(functions[found[1]](day.lesson.parent, *re.findall(r"\w+", found[2])))
                 texts = ["".join(output.get("data", {}).get("text/plain", "")) for output in cell["outputs"]]
                 assert expected in texts, f"{day.folder}, cell {cell['id']}: execute the lesson again"
                 shown[found[1]] += 1
     assert shown["h200_goals"] == len({goal.day for goal in read_goals(Course().root)}) and shown["h200_table"] > 10
+    assert shown["h200_profiles"] == len(list((Course().root / "lessons").glob("*/profiles_gpu.json")))
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from grader.report.notebook import (
     draw_banks,
     draw_sectors,
     h200_goals,
+    h200_profiles,
     h200_table,
     least_seconds,
     lesson,
@@ -267,6 +268,18 @@ def test_h200_goals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "exercises" / "goals.toml").write_text(goal.replace("softmax", "softmax_"))
     with pytest.raises(GraderError, match="did you mean day02_x/softmax"):
         h200_goals(folder)
+
+
+def test_h200_profiles(tmp_path: Path) -> None:
+    assert "python -m tests.gpu.profile" in str(h200_profiles(tmp_path))
+    shares = ("DRAM, % of peak", "L2, % of peak", "issue slots, % used", "integer and logic unit, %")
+    figures = dict.fromkeys((*shares, "float unit, %", "tensor cores, % of time"), 12.4)
+    figures |= {"us": 71.26, "warps per SM": 15.7, "waits for a barrier": 1.0, "waits for global memory": 3.26}
+    record = {"gpu": "NVIDIA H200", "date": "2026-01-02", "command": "profile", "kernels": {"argmax, f32": figures}}
+    (tmp_path / "profiles_gpu.json").write_text(json.dumps(record))
+    lines = str(h200_profiles(tmp_path)).splitlines()
+    assert " ".join(lines[1].split()) == f"argmax, f32 71.3 us{' 12 %' * 6} 16 global memory: 3.3"
+    assert lines[-1] == "NVIDIA H200, 2026-01-02: profile"
 
 
 def test_measure_here_reports_a_missing_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from grader.course import course_root, find
@@ -15,7 +17,7 @@ from grader.judge.timing.recordings import recorded_day
 from grader.report.failures import paragraph
 from grader.report.notebook.panel import Panel
 from grader.report.notebook.places import lesson
-from grader.report.timings import machine_line, median_table, render_bench
+from grader.report.timings import machine_line, median_table, microseconds, render_bench
 from grader.setup.errors import GraderError
 from grader.verdict import Timing
 
@@ -60,6 +62,45 @@ def h200_goals(day: str | Path) -> Panel:
         if found.missed:
             lines.append(paragraph(found.explained, style="quiet", indent=2))
     return Panel(Group(*(lines or [Text("This day has no goals for times.")])))
+
+
+def h200_profiles(day: str | Path) -> Panel:
+    """Show Nsight Compute's counters of the kernels that miss a goal of a day, as recorded on a GPU.
+
+    A row has the kernel's time, the shares of peak rates that it reaches, the resident warps per SM, and what a warp
+    waits for most, in cycles per issued instruction. If nothing is recorded, print the command that records it.
+    """
+    folder = day if isinstance(day, Path) else lesson(day)
+    file = folder / "profiles_gpu.json"
+    if not file.exists():
+        return Panel(Text(f"Not recorded yet. On an H200, `python -m tests.gpu.profile {folder.name} --record` does."))
+    record = json.loads(file.read_text(encoding="utf-8"))
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    table.add_column("kernel")
+    for title in ("time", *_SHARES.values(), "warps"):
+        table.add_column(title, justify="right")
+    table.add_column("a warp waits most for")
+    for name, figures in record["kernels"].items():
+        waits = {
+            key.removeprefix("waits for "): value for key, value in figures.items() if key.startswith("waits for ")
+        }
+        reason = max(waits, key=lambda key: waits[key])
+        shares = [f"{figures[figure]:.0f} %" for figure in _SHARES]
+        cells = (microseconds(figures["us"]), *shares, f"{figures['warps per SM']:.0f}")
+        table.add_row(name, *cells, f"{reason}: {waits[reason]:.1f}")
+    origin = f"{record['gpu']}, {record['date']}: {record['command']}"
+    return Panel(Group(table, Text(""), paragraph(origin, style="quiet", indent=0)))
+
+
+_SHARES = {
+    "DRAM, % of peak": "DRAM",
+    "L2, % of peak": "L2",
+    "issue slots, % used": "issue",
+    "integer and logic unit, %": "integer",
+    "float unit, %": "float",
+    "tensor cores, % of time": "tensor",
+}
+"""Recorded figures by name, with the titles of their columns."""
 
 
 def _timing(values: dict[str, Any]) -> Timing:
