@@ -34,7 +34,7 @@ def draw_tile_route() -> Any:
     box(ax, (36, 5.7), (22, 7), "P tile: 128 x 64", style.GRAY)
     box(ax, (69, 32), (12, 17), "S\n8 x 8\nscores,\nthen\nweights", style.PALE)
     box(ax, (85, 32), (12, 17), "m and l\nof its\n8 queries", style.PALE)
-    box(ax, (69, 13.5), (28, 11), "O: 8 queries x 4 or 8 columns", style.PALE)
+    box(ax, (69, 13.5), (28, 11), "O: 8 queries x D / 8 columns", style.PALE)
     arrow(ax, (58.2, 45.2), (68.8, 43), style.BLUE)
     arrow(ax, (58.2, 33.2), (68.8, 37), style.ORANGE)
     arrow(ax, (81.2, 40.5), (84.8, 40.5), style.INK, "<->")
@@ -50,7 +50,10 @@ def draw_tile_route() -> Any:
 
 
 def draw_ownership(tx: int = 3, ty: int = 5) -> Any:
-    """Draw the elements of S and O that one thread of version 4 owns (head_dim 64): a square is one register."""
+    """Draw the elements of S and O that one thread of the lesson's kernel version 4 owns. A square is one register.
+
+    head_dim is 64.
+    """
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(8.0, 4.6), layout="constrained")
@@ -81,7 +84,11 @@ def draw_ownership(tx: int = 3, ty: int = 5) -> Any:
 
 
 def draw_merge() -> Any:
-    """Draw two parts of six keys with their own maxima, the factors to the common maximum, and merged weights."""
+    """Draw the merge of two parts with three keys each.
+
+    The drawing has the maximum of each part, the factor that rescales a part to the common maximum, and the merged
+    weights.
+    """
     import matplotlib.pyplot as plt
     import numpy as np
 
@@ -144,13 +151,13 @@ def draw_band(queries: int = 32, window: int = 10, block: int = 8, tile: int = 4
     ax.set_title(f"a window of {window}, blocks of {block} queries, tiles of {tile} keys", fontsize=9)
     side = queries + 1
     notes = (
-        (2, f"query {first}, the first of the block, sees from", style.INK),
-        (3.6, f"{first} - {window} + 1 = {begin} on: that tile begins at {low}", style.INK),
-        (7, f"query {end - 1}, the last, sees up to itself:", style.INK),
-        (8.6, f"the loop ends at {end}", style.INK),
-        (12, "dark: pairs that exist", style.BLUE),
-        (13.6, "orange: computed with them, and masked", style.ORANGE),
-        (15.2, "pale: pairs of other blocks", style.GRAY),
+        (2, f"query {first}, the first of the block, sees keys from", style.INK),
+        (3.6, f"{first} - {window} + 1 = {begin} on: their tile begins at {low}", style.INK),
+        (7, f"query {end - 1}, the last, sees keys up to {end - 1}:", style.INK),
+        (8.6, f"the loop over the keys ends at {end}", style.INK),
+        (12, "dark: pairs of this block in the window", style.BLUE),
+        (13.6, "orange: computed, but masked", style.ORANGE),
+        (15.2, "pale: pairs of other blocks in the window", style.GRAY),
     )
     for height, text, color in notes:
         ax.text(side, height, text, fontsize=7.5, color=color, va="center", clip_on=False)

@@ -15,7 +15,7 @@ _ROWS = (style.PALE_BLUE, style.PALE_ORANGE)
 
 
 def draw_mbarrier() -> Any:
-    """Draw the two mbarriers of a ring buffer: "full" counts one arrival and bytes, "empty" counts two arrivals."""
+    """Draw the two mbarriers of a ring buffer. "full" expects one arrival and bytes, "empty" expects two arrivals."""
     ax = canvas(100, 77)
     _draw_cycle(
         ax,
@@ -70,7 +70,7 @@ def _draw_cycle(
     arrow(ax, (first, top + 2.6), (first, top - 1.3), style.GREEN)
     label(ax, (first + 1, top + 1.2), "mbarrier.init", 7.5, style.GREEN)
     for shift, text in (
-        (1.6, "a wait for parity 0 blocks above and passes below"),
-        (-1.6, "a wait for parity 1 passes above and blocks below"),
+        (1.6, "a wait for parity 0 blocks in the phases above, not below"),
+        (-1.6, "a wait for parity 1 blocks in the phases below, not above"),
     ):
         label(ax, ((first + right) / 2, middle + shift), text, 7.5, ha="center")

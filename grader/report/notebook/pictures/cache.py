@@ -30,15 +30,15 @@ def draw_cache_layout() -> Any:
     ):
         for start, end in ((left, low_left), (right, low_right)):
             ax.plot([start, end], [top, low], color=style.GRAY, lw=0.8, ls=":")
-    for height, text in (
-        (33.2, "kv_heads · page_size · head_dim"),
-        (21.7, "page_size · head_dim"),
-        (10.2, "head_dim"),
+    for height, name, stride in (
+        (33.2, "page", "kv_heads · page_size · head_dim"),
+        (21.7, "head", "page_size · head_dim"),
+        (10.2, "row", "head_dim"),
     ):
         label(
             ax,
             (99, height),
-            f"from one to the next: {text}",
+            f"stride from one {name} to the next: {stride}",
             7.5,
             ha="right",
             bbox={"fc": "white", "ec": "none", "pad": 1},

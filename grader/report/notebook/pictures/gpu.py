@@ -24,11 +24,11 @@ def draw_gpu() -> Any:
     arrow(ax, (33, 12.4), (33, 8.6), looks="<->")
     for height, head, line in (
         (48.2, "a warp", "32 threads, numbered by lane"),
-        (41.2, "registers, 256 KB an SM", "each thread has its own"),
-        (33.4, "a block", "lives on one SM until it ends"),
-        (24.7, "shared memory, up to 227 KB an SM", "the threads of one block see it"),
-        (15.0, "L2 cache, 60 MB", "all SMs; the hardware fills it"),
-        (5.7, "device memory, 141 GB, 4.8 TB/s", "all threads, and all tensors"),
+        (41.2, "registers, 256 KB an SM", "each thread has its own registers"),
+        (33.4, "a block", "it stays on one SM until it ends"),
+        (24.7, "shared memory, up to 227 KB an SM", "shared by the threads of one block"),
+        (15.0, "L2 cache, 60 MB", "shared by all SMs; filled by the hardware"),
+        (5.7, "device memory, 141 GB, 4.8 TB/s", "has all tensors; all threads can use it"),
     ):
         label(ax, (67, height + 1.1), head, 8.5, weight="bold")
         label(ax, (67, height - 1.7), line, 8)

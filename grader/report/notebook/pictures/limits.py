@@ -1,4 +1,4 @@
-"""The flow chart of day 15: questions that find the limit of a kernel, and the days with the remedies."""
+"""The flow chart of day 15: questions that find the limit of a kernel, and remedies with the numbers of their days."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ QUESTIONS = (
     ),
     (
         "Do SMs have no block, or too few?",
-        "grader check: blocks below the number of SMs",
+        "grader check: the grid has fewer blocks than SMs",
         "PARALLEL WORK",
-        "divide the keys (7) or K (11); smaller tiles (4)",
+        "divide the keys (day 7) or K (day 11), use smaller tiles (day 4)",
         style.GRAY,
     ),
     (
         "Is device memory busy?",
-        "bytes / time near the bandwidth; DRAM Throughput",
+        "bytes / time is near the bandwidth; DRAM Throughput",
         "MEMORY",
-        "fewer bytes: whole sectors (1), fusion (5), tiles (4, 6), smaller types (8, 11)",
+        "move fewer bytes: whole sectors (day 1), fusion (5), tiles (4, 6), smaller types (8, 11)",
         style.BLUE,
     ),
     (
         "Is shared memory busy?",
         "wavefronts per multiply-add; L1/TEX Throughput",
         "SHARED MEMORY",
-        "no bank conflicts, register tiles (4), swizzles (12), wgmma (13)",
+        "avoid bank conflicts: register tiles (day 4), swizzles (12), wgmma (13)",
         style.ORANGE,
     ),
     (
         "Are arithmetic units busy?",
-        "operations / time near the peak; Compute Throughput",
+        "operations / time is near the peak; Compute Throughput",
         "ARITHMETIC",
-        "tensor cores (4, 12-14); fewer exponentials, conversions and masks (6, 9, 11)",
+        "use tensor cores (days 4, 12-14), fewer exponentials, conversions and masks (6, 9, 11)",
         style.GREEN,
     ),
 )

@@ -33,7 +33,7 @@ def draw_tile_banks() -> Any:
 
 
 def draw_register_tile() -> Any:
-    """Draw version 4 of the linear layer at one k: the values that thread (tx 5, ty 3) reads, and its 16 sums."""
+    """Draw one step k of version 4 of the linear layer: the values that thread (tx 5, ty 3) reads, and its 16 sums."""
     tx, ty, side, unit = 5, 3, 64, 0.5
     ax = canvas(86, 47)
     left, top = 14, 35  # the thread's corner in the tile of outputs
@@ -64,7 +64,7 @@ def draw_register_tile() -> Any:
     label(ax, (x0 - 6.4, y0 + 5 * size + 5.2), "thread (tx 5, ty 3), in registers:", 8, weight="bold")
     label(ax, (x0 - 6.4, y0 - 3), "2 reads of 16 bytes: a0 to a3 and b0 to b3", 8)
     label(ax, (x0 - 6.4, y0 - 6), "16 multiply-adds: sum[i][j] += ai · bj", 8)
-    label(ax, (x0 - 6.4, y0 - 9), "and on to the next k", 8)
+    label(ax, (x0 - 6.4, y0 - 9), "then the same for the next k", 8)
     return ax.figure
 
 
@@ -93,12 +93,18 @@ def draw_double_buffering() -> Any:
         label(ax, (begin, top + height + 2), f"{title}; {rounds} rounds take {free - begin:g}", 9, weight="bold")
         label(ax, (begin - 1, top + height / 2), "memory", 8, ha="right")
         label(ax, (begin - 1, top - height / 2 - 0.6), "arithmetic", 8, ha="right")
-        for i in range(rounds):  # a barrier after the multiply-adds of each round, and one after a load with one pair
+        # There is a barrier after the multiply-adds of each round. With one pair of tiles, each load also has one.
+        for i in range(rounds):
             at = ready[i] + 0.02
             ax.plot([at, at], [top - height - 1.2, top + height + 0.6], color=style.RED, lw=1.2)
             if buffers == 1:
                 at = ready[i] - multiply
                 ax.plot([at, at], [top - height - 1.2, top + height + 0.6], color=style.RED, lw=1.2)
     ax.plot([12 + load] * 2, [8.5 - height - 1.2, 8.5 + height + 0.6], color=style.RED, lw=1.2)
-    label(ax, (12, 1.2), "red: __syncthreads(). A load takes 6 here, and the multiply-adds of a round 8.", 8)
+    label(
+        ax,
+        (12, 1.2),
+        "red: __syncthreads(). In this example, a load takes 6 units of time, the multiply-adds of a round 8.",
+        8,
+    )
     return ax.figure
