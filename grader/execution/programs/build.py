@@ -143,7 +143,7 @@ def link(
     compiler = find_cxx()
     libsim = library.ensure_library(compiler, cache)
     start = start_object(reporter, options, cache)
-    argv = [*compiler.command, *map(str, objects), str(start), "-pie", *flags, "-o", PROGRAM]
+    argv = [*compiler.command, *options.host_flags, *map(str, objects), str(start), "-pie", *flags, "-o", PROGRAM]
     argv += hooks.link_flags(options.checks)
     argv += ["-Wl,--no-as-needed", str(libsim), f"-Wl,-rpath,{libsim.parent}", "-Wl,--as-needed"]
     argv += ["-pthread", "-ldl", "-lm"]

@@ -14,6 +14,7 @@ from grader.frontend.toolchain.compilers import Compiler
 from grader.setup.errors import BuildError
 
 _COLUMN = re.compile(r"^([^:\n]+:\d+):\d+: (?=fatal error|error|warning|note)", re.MULTILINE)
+_OPENMP = ("omp_", "GOMP_", "__kmpc_")
 _LINKED = re.compile(r": undefined reference to [`'‘](.*?)['’]$", re.MULTILINE)
 
 
@@ -27,6 +28,10 @@ def explain(output: str, files: Sequence[Path], compiler: Compiler) -> BuildErro
         )
     if missing:
         named = ", ".join(list(missing)[:8])
+        if all(name.startswith(_OPENMP) for name in missing):
+            return BuildError(
+                f"used but not defined: {named}", "For OpenMP, build with -Xcompiler -fopenmp (grader nvcc)."
+            )
         return BuildError(
             f"used but not defined: {named}",
             "Pass all files of the program. Libraries such as cuFFT are not simulated.",

@@ -41,6 +41,8 @@ _GUARD = re.compile(r"^#define [A-Z]+_(?:API_)?H_$", re.MULTILINE)
 _IN_NUMBERS = re.compile(r"(?P<name>[A-Za-z_]\w*)|\.?[0-9](?:[eEpP][+-]|[\w.'])*|[-+*/%<>=!&|^~?:(),#\s]+|'[^']*'")
 """A pattern for one token of a macro's value, if the value is a number or an expression that ``#if`` can evaluate."""
 _OPERATORS = {"defined", "and", "or", "not", "true", "false"}
+_PREDEFINE = ("-std=", "-fopenmp", "-pthread")
+"""Flags that define macros of the compiler, such as ``_OPENMP``."""
 _PADDING = 200
 """The largest gap, in lines, that is filled with empty lines. Inactive code leaves gaps."""
 
@@ -78,8 +80,8 @@ def preprocess(
     for header in _headers(unit)[0]:
         _stand_in(stand_ins, header, given, lambda name: _macros_of(name, unit.defines, compiler, flags, cache))
     options = [f"-I{path}" for path in (*unit.include_dirs, FOLDER.parent, stand_ins)]
-    std = [flag for flag in flags if flag.startswith("-std=")]
-    argv = (*compiler.command, "-x", "c++", "-E", "-dD", *std, "-nostdinc", "-w", *unit.defines, *options)
+    predefine = [flag for flag in flags if flag.startswith(_PREDEFINE)]
+    argv = (*compiler.command, "-x", "c++", "-E", "-dD", *predefine, "-nostdinc", "-w", *unit.defines, *options)
     argv += (*(f"-imacros{macros}" for macros in ahead), "-o", "active.ii", str(unit.file))
     work = folder / "work"
     work.mkdir()
