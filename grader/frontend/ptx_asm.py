@@ -244,7 +244,7 @@ class _Ptx:
                 f"{opcode} takes the operands {{accumulators}}, a, b and scale-d, and then {constants} constants",
                 f"This {opcode} has {len(parts)} operands.",
             )
-        if re.fullmatch(r"%(\d+|\[\w+\])", parts[3]):
+        if self._is_register(parts[3]):
             raise UnknownPtx(
                 f"scale-d of {opcode} must be a predicate, but {parts[3]} is a register",
                 "Declare a predicate in the same asm statement: .reg .pred p; setp.ne.b32 p, %n, 0;",
@@ -295,9 +295,17 @@ class _Ptx:
         values = [value for part in parts for value in self._values(part)]
         return f"::sim::ptx::tcgen05_mma_block_scale<{form}>({', '.join(['SIM_CALLER', *values])})"
 
-    @staticmethod
-    def _check_enable_input_d(opcode: str, operand: str) -> None:
-        if re.fullmatch(r"%(\d+|\[\w+\])", operand):
+    def _is_register(self, text: str) -> bool:
+        """Return True for an operand of the asm statement, unless its constraint is "n", an integer constant."""
+        match = re.fullmatch(r"%(?:(\d+)|\[(\w+)\])", text)
+        if match is None:
+            return False
+        if match[2]:
+            return match[2] not in self.named or self.named[match[2]].constraint != "n"
+        return int(match[1]) >= len(self.operands) or self.operands[int(match[1])].constraint != "n"
+
+    def _check_enable_input_d(self, opcode: str, operand: str) -> None:
+        if self._is_register(operand):
             raise UnknownPtx(
                 f"enable-input-d of {opcode} must be a predicate, but {operand} is a register",
                 "Declare a predicate in the same asm statement: .reg .pred p; setp.ne.b32 p, %n, 0;",

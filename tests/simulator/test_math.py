@@ -56,6 +56,17 @@ ACCURATE = [
 ]
 
 
+def test_inverse_error_functions(load):
+    """Compare with the C library's erfc, erf and the normal distribution, which each function inverts."""
+    a = np.concatenate([np.linspace(1e-4, 1.9999, 300), [1e-30, 1e-38]]).astype(np.float32)
+    inverse = of_floats(load, 30, a)
+    np.testing.assert_allclose(np.vectorize(math.erfc)(wide(inverse)), wide(a), rtol=3e-5)
+    np.testing.assert_allclose(of_floats(load, 31, [0.5, -0.1, 0.9]), [0.47693628, -0.08885599, 1.1630871], rtol=2e-7)
+    np.testing.assert_allclose(of_floats(load, 32, a[:300] / 2), -math.sqrt(2) * inverse[:300], rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(of_floats(load, 30, [0, 2, -1, 3]), [np.inf, -np.inf, np.nan, np.nan])
+    np.testing.assert_array_equal(of_floats(load, 31, [0, 1, -1, 2]), [0, np.inf, -np.inf, np.nan])
+
+
 @pytest.mark.parametrize(("name", "which", "scale", "function", "error"), ACCURATE)
 def test_accurate_functions(load, name, which, scale, function, error):
     x = numbers(scale)
@@ -97,7 +108,7 @@ def test_division_clamping_extremes(load):
     np.testing.assert_array_equal(of_floats(load, 16, a, b), np.fmax(a, b) - np.fmin(a, b))
     np.testing.assert_array_equal(of_floats(load, 17, a, b, a), np.fmax(a, b) + np.fmin(b, a))
     kinds = np.select([np.isnan(a), np.isinf(a)], [1.0, 2.0], 3.0)
-    np.testing.assert_array_equal(of_floats(load, 30, a), kinds)
+    np.testing.assert_array_equal(of_floats(load, 33, a), kinds)
     np.testing.assert_array_equal(of_floats(load, 29, a), np.where(np.isnan(a), a, np.copysign(np.inf, a)))
 
 

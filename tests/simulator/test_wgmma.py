@@ -35,7 +35,9 @@ TRANSPOSED = [
 FROM_REGISTERS = [Form(128, "f32", t, t, from_registers=True, transpose_b=tb) for t in ("bf16", "f16") for tb in (0, 1)]
 SIGNS = [Form(16, "f32", "f16", "f16", scale_a=a, scale_b=b) for a, b in ((-1, 1), (1, -1), (-1, -1))]
 SIGNS += [Form(16, "f32", "e4m3", "e5m2", scale_a=-1), Form(16, "f32", "tf32", "tf32", scale_b=-1)]
-IMMEDIATE = [Form(8, "f32", "bf16", "bf16", immediate=i) for i in (0, 1)]
+IMMEDIATE = [
+    Form(8, "f32", "bf16", "bf16", immediate=i, constant=constant) for i in (0, 1) for constant in (False, True)
+]
 FORMS = list(dict.fromkeys(SHAPES + TYPES + TRANSPOSED + FROM_REGISTERS + SIGNS + IMMEDIATE))
 ROOT = Path(__file__).parents[2]
 NVCC = pytest.mark.skipif(not shutil.which("nvcc"), reason="no nvcc")

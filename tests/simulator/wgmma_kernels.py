@@ -30,6 +30,8 @@ class Form:
     scale_b: int = 1
     immediate: int | None = None
     """The value of scale-d if it is an immediate, otherwise None."""
+    constant: bool = False
+    """True if the immediate is an operand of the asm statement with the constraint "n"."""
     saturates: bool = False
 
     @property
@@ -50,6 +52,7 @@ class Form:
         parts = [f"n{self.n}", self.d, self.a, self.b, "r" if self.from_registers else "s"]
         parts += ["ta"] * self.transpose_a + ["tb"] * self.transpose_b + ["na"] * (self.scale_a < 0)
         parts += ["nb"] * (self.scale_b < 0) + [f"i{self.immediate}"] * (self.immediate is not None)
+        parts += ["operand"] * self.constant
         return "_".join(parts + ["sat"] * self.saturates)
 
     def statement(self, accumulators: str = "d") -> str:
@@ -64,13 +67,14 @@ class Form:
             constants += [self.scale_a, self.scale_b]
         if self.a in ("f16", "bf16"):
             constants += ([] if self.from_registers else [int(self.transpose_a)]) + [int(self.transpose_b)]
-        adds = "p" if self.immediate is None else str(self.immediate)
+        adds = "p" if self.immediate is None else f"%{count + a_count + 2}" if self.constant else str(self.immediate)
+        last = f', "n"({self.immediate})' if self.constant else ""
         text = f"{self.opcode} {{{listed}}}, {a}, {b}, " + ", ".join([adds, *map(str, constants)])
         outputs = ", ".join(f'"+{kind}"({accumulators}[{i}])' for i in range(count))
         inputs = ", ".join(f'"r"(a{i})' for i in range(4)) if self.from_registers else '"l"(a)'
         return (
             f'asm volatile("{{ .reg .pred p; setp.ne.b32 p, {flag}, 0; {text}; }}" : {outputs} : {inputs}, "l"(b), '
-            '"r"(adds));'
+            f'"r"(adds){last});'
         )
 
     def kernel(self) -> str:

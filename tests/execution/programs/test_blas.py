@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from grader.cli.app import run
-from grader.execution.programs.build import Options, build_program
+from grader.execution.programs.build import Options, build_program, compile_unit
 from grader.execution.programs.execute import execute
 from grader.execution.programs.files import unit
+from grader.setup.errors import GraderError
 
 FILE = Path(__file__).parent / "kernels" / "blas.cu"
 
@@ -70,6 +71,36 @@ def test_incorrect_calls_are_reported_at_their_line(program: Path, capfd: pytest
     assert len(refused) == 3 and all(finding.source_line and finding.line for finding in refused)
     [race] = [finding for finding in report.findings if finding.check == "racecheck"]
     assert {race.work, race.other.work if race.other else ""} == {"cublasSscal", "cudaMemcpyAsync"}
+
+
+LEGACY = """\
+1 0 7
+gemm 70 88 88 112
+gemv 5 11 17
+ger 0 0 0 -2 0 -4
+axpy 1 1 3 0 5 -1
+swap 1 3 5 4 5 6
+dot 112 nrm2 7.81025 asum 24 amax 6
+error 0
+error 7 0
+v2 3 9 15 12 15 18
+"""
+
+
+def test_the_legacy_api_calls_the_present_one(capfd: pytest.CaptureFixture[str]) -> None:
+    program = build_program([unit(FILE.with_name("blas_legacy.cu"), (), ())], Options())
+    outcome = execute(program)
+    assert capfd.readouterr().out == LEGACY
+    assert outcome.report is not None and outcome.leaked == 0
+    [wrong] = outcome.report.findings  # the call with the operation 'x'
+    assert wrong.kind == "refused" and "'x'" in (wrong.source_line or "")
+
+
+def test_both_apis_cannot_be_included_together(tmp_path: Path) -> None:
+    file = tmp_path / "one.cu"
+    file.write_text("#include <cublas_v2.h>\n#include <cublas.h>\n")
+    with pytest.raises(GraderError, match="cannot be included together"):
+        compile_unit(unit(file, (), ()), Options())
 
 
 def test_an_exercise_has_no_cublas(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,26 @@ values 0 22 42 9 -73
 host 334 281 237 201 172 149 131 117
 array 1 14
 """
+# The lines of thrust_random.cu for the host, as printed by NVIDIA's Thrust 3.0 (nvcc 13.0, on a machine without a GPU).
+NUMBERS = """\
+5937333 16807 1886176553 0 0.37697373319135385 0.966370463 5 125738049 -0.434832697427 2.79653
+863795715 282475249 723636564 0 0.034422702188065868 0.206100494 5 1252680455 0.442976383625 2.30685
+1102272086 1622650073 1708580222 0 1.4042444787027728 0.0950816199 5 607563147 0.724311817742 2.97965
+2121416982 984943658 546040233 0 -0.77448360135265037 0.634047151 1 1138715846 2.09512533763 2.68428
+1260569617 1144108930 1530983891 0 -0.99043839843053216 0.849378884 3 119606386 0.0118149787537 1.9712
+345788664 470211272 368443902 0 0.84638722831978219 0.985974729 6 659713383 2.59211154391 3.37647
+"""
+PARTITIONS = """\
+copy 1 3 5 7 9
+rest 0 2 4 6 8
+stencil copy 1 6 8
+rest 0 2 3 4 5 7 9
+stencil 1 6 8 0 2 3 4 5 7 9
+middle 3
+stable 1 3 5 7 9
+partitioned 1 5
+sum 13 of 3
+"""
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +61,13 @@ def test_results_are_right_and_nothing_is_found(program: Path, capfd: pytest.Cap
     assert outcome.report is not None and outcome.report.findings == []
     assert outcome.exit_code == 0 and outcome.leaked == 0
     assert "".join(line.rstrip() + "\n" for line in capfd.readouterr().out.splitlines()) == EXPECTED
+
+
+def test_random_numbers_and_partitions_are_those_of_thrust(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = execute(build_program([unit(FILE.with_name("thrust_random.cu"), (), ())], Options()))
+    assert outcome.report is not None and outcome.report.findings == [] and outcome.exit_code == 0
+    said = capfd.readouterr().out
+    assert said == NUMBERS + 2 * PARTITIONS + NUMBERS + "values 2 0 1\n"
 
 
 @pytest.mark.parametrize("compiler", ["", "clang++"])
@@ -72,6 +99,10 @@ def test_mistakes_are_reported_at_their_line(
 @pytest.mark.parametrize(
     ("code", "says"),
     [
+        (
+            "#include <thrust/random.h>\nthrust::linear_congruential_engine<unsigned, 1664525, 1, 4294967291u> engine;",
+            "m % a < m / a",
+        ),
         ("#include <thrust/complex.h>", "the simulator does not have this header of Thrust"),
         ("#include <cub/device/device_histogram.cuh>", "the simulator does not have CUB's device-wide functions"),
         ("#include <thrust/sort.h>\nvoid f(int* x) { thrust::shuffle(x, x + 9, 1); }", "shuffle"),

@@ -68,6 +68,12 @@ __device__ float float_function(int which, float a, float b, float c) {
             return rcbrtf(a);
         case 29:
             return a == a ? copysignf(CUDART_INF_F, a) : CUDART_NAN_F;
+        case 30:
+            return erfcinvf(a);
+        case 31:
+            return erfinvf(a);
+        case 32:
+            return normcdfinvf(a);
         default:
             return isnan(a) ? 1.0f : isinf(a) ? 2.0f : isfinite(a) ? 3.0f : 4.0f;
     }

@@ -177,6 +177,10 @@ class Call {
 
   private:
     bool check(const Matrix& matrix, const char* base, long long rows, long long columns) {
+        if (matrix.operation < CUBLAS_OP_N || matrix.operation > CUBLAS_OP_C) {
+            fails(CUBLAS_STATUS_INVALID_VALUE, "the operation of a matrix is not CUBLAS_OP_N, _T or _C");
+            return false;
+        }
         bool turned = matrix.operation != CUBLAS_OP_N;
         long long lines = turned ? rows : columns, length = turned ? columns : rows;
         if (rows < 0 || columns < 0 || matrix.ld < (length > 1 ? length : 1) || !bytes_of(matrix.type)) {
