@@ -238,6 +238,6 @@ def _ray() -> Any:
     except ImportError as error:
         raise GraderError(
             "--cluster needs Ray, which is not installed",
-            f"Install it: {shipped.install_extra('cluster') if shipped.IN_WHEEL else 'make cluster'}",
+            f"Install Ray: {shipped.install_extra('cluster') if shipped.IN_WHEEL else 'make cluster'}",
         ) from error
     return ray

@@ -211,7 +211,7 @@ def read_policy(data: Mapping[str, Any], path: Path, course: Course, device: str
     late = _convert(data["late"], Late, f"{path}: [late]") if "late" in data else None
     listed = data.get("extra", [])
     if not isinstance(listed, list):
-        raise GraderError(f"{path}: extra is not a list", "Write each as [[extra]].")
+        raise GraderError(f"{path}: extra is not a list", "Write each extra entry as [[extra]].")
     extra = tuple(_convert(table, Extra, f"{path}: extra {number}") for number, table in enumerate(listed, 1))
     times = _times(path.parent / late.submitted, f"{path}: [late] submitted") if late and late.submitted else {}
     return Policy(stages, late, extra, times, str(path))

@@ -56,7 +56,7 @@ def write_student(
         suites.extend(ET.fromstring(junit_xml(verdict).encode()))
     parts = [f"Submission: {printable(submission.path.name)}", ""]
     if submission.refused:
-        parts.append(f"It was not graded: {submission.refused}.")
+        parts.append(f"The submission was not graded: {submission.refused}.")
     parts += [as_text(verdict) for verdict in verdicts]
     parts += [f"There is no file for {name}." for name in missing]
     parts += [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]

@@ -99,7 +99,10 @@ def find_submissions(folder: Path) -> list[Submission]:
             reason = f"the submission is neither a folder nor a zip archive: put {kind} into a folder or a zip archive"
             found.append(Submission(path.name, path, refused=reason))
     if not found:
-        raise GraderError(f"there are no submissions in {folder}", "It should hold a folder or a zip for each student.")
+        raise GraderError(
+            f"there are no submissions in {folder}",
+            "This folder should hold a folder or a zip archive for each student.",
+        )
     _rename_duplicates(found)
     return found
 

@@ -81,7 +81,7 @@ def command(
     entry, given = exercise_of(course, exercise)
     if given is not None:
         if file is not None:
-            raise GraderError(f"{exercise} and --file {file} are both files", "Give one of them.")
+            raise GraderError(f"{exercise} and --file {file} are both files", "Give only one of the two files.")
         file = given
         print_note(f"{exercise} is graded as the exercise {entry.name}, not {shown_path(entry.skeleton, course)}")
     if file is not None:

@@ -41,7 +41,7 @@ Title = Annotated[str, typer.Option(metavar="TITLE", help="The title in lists.")
 
 @new.command("day")
 def new_day(
-    folder: Annotated[str, typer.Argument(metavar="DAY_FOLDER", help="Its folder: day11_quantization.")],
+    folder: Annotated[str, typer.Argument(metavar="DAY_FOLDER", help="The day's folder: day11_quantization.")],
     title: Title,
 ) -> int:
     """Create a day: an entry in course.toml, and a lesson with its sections."""
@@ -54,7 +54,7 @@ def new_day(
 
 @new.command("exercise")
 def new_exercise(
-    name: Annotated[str, typer.Argument(metavar="DAY/NAME", help="Its day, and the name of its files.")],
+    name: Annotated[str, typer.Argument(metavar="DAY/NAME", help="The exercise's day, and the name of its files.")],
     title: Title,
     kind: Annotated[Kind, typer.Option(help="What the learner does.")],
     points: Annotated[int, typer.Option(min=1, help="The points.")] = 10,

@@ -99,7 +99,8 @@ class Magics:
         if not cell.strip():
             raise GraderError(
                 f"the cell contains no code for {entry.name}",
-                f"Write it below the line %%kernel; %kernel {short_name(entry, course)} inserts the exercise's file.",
+                f"Write the kernel below the line %%kernel; %kernel {short_name(entry, course)} inserts the exercise's "
+                "file.",
             )
         refuse_open_blanks(entry, cell)
         backup = kernel_file.write(course, entry, cell if cell.endswith("\n") else cell + "\n")

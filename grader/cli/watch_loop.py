@@ -399,7 +399,7 @@ def keyboard(loop: WatchLoop) -> Iterator[None]:
     try:
         import termios
         import tty
-    except ImportError:  # no termios on this system: only Ctrl-C works
+    except ImportError:  # this system has no termios: only Ctrl-C works
         yield
         return
     if not loop._has_keys():

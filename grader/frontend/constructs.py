@@ -157,7 +157,7 @@ def check_includes(source: Source, include_dirs: Sequence[Path], alone: bool = T
                 line,
                 column,
                 f"#include {include.header}: the course has no such header",
-                f"It has {', '.join(own)}.",
+                f"The course's headers are {', '.join(own)}.",
                 source_line=text,
             )
         if alone and include.header.startswith('"') and not _is_standard(include.name, include_dirs):
@@ -175,7 +175,7 @@ def check_includes(source: Source, include_dirs: Sequence[Path], alone: bool = T
                 line,
                 column,
                 f"#include {include.header}: the simulator does not have this header",
-                f"It has {', '.join(known)}." if known else "",
+                f"The simulator has {', '.join(known)}." if known else "",
                 source_line=text,
             )
 

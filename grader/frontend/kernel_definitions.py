@@ -45,7 +45,7 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
     tokens = source.tokens
     macros = _macros_with(source, "__forceinline__")
     functions = _host_functions(tokens)
-    start = 0  # where the current declaration begins: roughly, after the last ; { or }
+    start = 0  # the index where the current declaration begins, after the last ; { or }
     known = 0  # the index where the parameters of the last kernel end
     for i, token in enumerate(tokens):
         if token.text in (";", "{", "}"):

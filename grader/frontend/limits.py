@@ -74,7 +74,7 @@ def _check_splices(source: Source) -> None:
                 source,
                 Token("mark", "\\", start, start + 1),
                 "a backslash splits a word over two lines",
-                "Write each word on one line.",
+                "Write each name or number on one line.",
             )
 
 

@@ -13,7 +13,7 @@ _REASONS = [
         "Free some space (`df -h .` shows how much there is), then run `make` again.",
     ),
     (
-        r"MemoryError|Cannot allocate memory|It was ended by SIGKILL",
+        r"MemoryError|Cannot allocate memory|was ended by SIGKILL",
         "There was not enough memory, or another process stopped the installation.",
         "Close other programs, then run `make` again.",
     ),

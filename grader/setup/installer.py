@@ -63,7 +63,7 @@ class Installer:
                 code = process.wait()
         if code != 0:
             if code < 0:
-                output.append(f"It was ended by {signal.Signals(-code).name}.")
+                output.append(f"The program was ended by {signal.Signals(-code).name}.")
             raise explained(f"{title} failed.", output, self.changed)
         return output
 

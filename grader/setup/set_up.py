@@ -104,7 +104,7 @@ class SetUp:
             raise Failure(
                 f"the course supports Python 3.{oldest} to 3.{newest}, but this is Python {state.running_python()}.",
                 [sys.executable],
-                advice=f"Choose another: make PYTHON=python3.{newest - 1}.",
+                advice=f"Choose another Python: make PYTHON=python3.{newest - 1}.",
                 changed=False,
             )
         if self.plan.anew and importlib.util.find_spec("ensurepip") is None:

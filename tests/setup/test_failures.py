@@ -61,7 +61,7 @@ OUTPUTS = {
     ],
     "no such build of torch": ["error: invalid value 'cpuu' for '--torch-backend <TORCH_BACKEND>'"],
     "could not be written": ["ERROR: Could not install packages: [Errno 13] Permission denied: '/x/.venv/lib/y'"],
-    "There was not enough memory": ["Installing collected packages: torch", "It was ended by SIGKILL."],
+    "There was not enough memory": ["Installing collected packages: torch", "The program was ended by SIGKILL."],
     "could not be built here": ["ERROR: Failed building wheel for pyzmq"],
 }
 

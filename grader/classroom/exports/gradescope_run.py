@@ -107,7 +107,7 @@ def _results(
     grade = policy.grade(rules, result, submission.folder_name, maxima, False, handed_in)
     student = stored(submission, result, grade, maxima)
     verdicts = {verdict.exercise: verdict for verdict in student.verdicts}
-    output = [f"It was not graded: {result['refused']}."] if result["refused"] else []
+    output = [f"The submission was not graded: {result['refused']}."] if result["refused"] else []
     output += [f"There is no file for {name}." for name in result["missing"]]
     output += [f"{remark[0].upper()}{remark[1:]}." for remark in result["remarks"]]
     if grade.days_late:

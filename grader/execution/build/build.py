@@ -55,8 +55,8 @@ _CPU_FLAGS = (
     "-fno-stack-protector",  # a corrupted stack must be reported as a finding, not end the process
     "-fstack-clash-protection",  # a large local array must not step over the guard page
     "-fno-builtin-printf",
-    "-fno-finite-loops",  # otherwise a loop that waits for another thread may be removed
-    "-fno-optimize-sibling-calls",  # otherwise a barrier at the end of a kernel loses its line number
+    "-fno-finite-loops",  # keeps a loop that waits for another thread
+    "-fno-optimize-sibling-calls",  # keeps the line number of a barrier at the end of a kernel
     "-U_FORTIFY_SOURCE",
     "-ffp-contract=off",
     "-fdiagnostics-color=never",
@@ -106,7 +106,7 @@ _CLANG_CHECKED = (
     "-mllvm",
     "-tsan-distinguish-volatile=1",
     "-mllvm",
-    "-tsan-instrument-read-before-write=1",  # otherwise only the write of x[i] += 1 is instrumented
+    "-tsan-instrument-read-before-write=1",  # also instruments the read of x[i] += 1
 )
 # With these flags an indirect call jumps to a function of the simulator that checks its target: see
 # submission_sandbox/indirect_calls.cpp.
@@ -364,7 +364,9 @@ def _plan_cuda(
     nvcc = compiler if isinstance(compiler, Compiler) else find_nvcc()
     assert nvcc is not None
     if not arch:
-        raise GraderError("the architecture of the GPU is unknown", "Pass it as arch, for example arch='sm_90'.")
+        raise GraderError(
+            "the architecture of the GPU is unknown", "Pass the architecture as arch, for example arch='sm_90'."
+        )
     text = _with_thunks(path, with_headers(source.text, source, path.name), source.text, launchers)
     flags = ("-std=c++17", "-O3", "-lineinfo", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
     linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")

@@ -47,7 +47,7 @@ def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:
         if libsim:
             libsim.result()
     if not _needs_no_quotes(cpp_extension.TORCH_LIB_PATH):
-        compile_directly(plan, cache, folder)  # the same library, without load_inline's command line
+        compile_directly(plan, cache, folder)  # builds the same library without load_inline
         return
     name = f"{plan.name}_{plan.key[:8]}"
     with _turn, _environment(plan):
@@ -70,7 +70,7 @@ def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:
             )
         except RuntimeError as problem:
             if "Ninja is required" in str(problem):
-                raise GraderError("ninja is not installed", "Install it: pip install ninja") from None
+                raise GraderError("ninja is not installed", "Install ninja: pip install ninja") from None
             raise compile_error(plan, str(problem)) from None
     # load_inline has already loaded the library. Renaming keeps the inode, so the loaded file remains the same.
     built = sorted(folder.glob("*.so"))

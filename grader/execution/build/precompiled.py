@@ -57,7 +57,9 @@ def precompiled(
     def compile_headers(folder: Path) -> None:
         (folder / PRELUDE).write_text("".join(f'#include "{name}"\n' for name in names), encoding="utf-8")
         argv = (*compiler.command, *flags, *include_flags(), "-x", "c++-header", PRELUDE, "-o", _PRECOMPILED)
-        if run_command(Command(argv, folder)).returncode != 0:  # no error: building the kernel will report it
+        if (
+            run_command(Command(argv, folder)).returncode != 0
+        ):  # raise no error, because building the kernel will report it
             (folder / _PRECOMPILED).unlink(missing_ok=True)
 
     return cache.get(key, compile_headers, "the simulator's headers")[0]

@@ -55,7 +55,7 @@ def _in_order(
         wrong = f"{launcher.name} takes {_plural(len(parameters), 'argument')} (do not pass the stream), got {count}"
         if missing:
             wrong += f": missing {', '.join(missing)}"
-        raise ArgumentError(wrong, f"It is {launcher}.")
+        raise ArgumentError(wrong, f"The prototype is {launcher}.")
     return [*given, *(named[name] for name in names[len(given) :])]
 
 
@@ -84,11 +84,11 @@ def dtype_name(tensor: Any) -> str:
 
 def _tensor(where: str, parameter: Parameter, value: Any, device: str) -> Any:
     if not is_tensor(value):
-        hint = "Convert it: torch.from_numpy(...)" if type(value).__module__ == "numpy" else ""
+        hint = "Convert the array: torch.from_numpy(...)" if type(value).__module__ == "numpy" else ""
         raise ArgumentError(f"{where} must be a torch tensor, got {_kind(value)}", hint)
     if value.device.type != device:
         hint = (
-            f"Move it: .to('{device}')"
+            f"Move the tensor: .to('{device}')"
             if device == "cuda"
             else "Move the tensor (.cpu()), or load the kernel with device='cuda'."
         )

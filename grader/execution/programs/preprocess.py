@@ -149,7 +149,7 @@ def _stand_in(folder: Path, header: str, given: set[str], macros_of: Callable[[s
     name = header[1:-1]
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or len(name) > 200:
-        return  # no stand-in: the preprocessor reports a missing header
+        return  # make no stand-in, so that the preprocessor reports the missing header
     target = folder / path
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

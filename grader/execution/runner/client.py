@@ -135,7 +135,7 @@ class Child:
         ended = -1
         with contextlib.suppress(
             OSError, AttributeError
-        ):  # where pidfd_open is missing, the closed socket shows the end
+        ):  # without pidfd_open, the closed socket shows the process's end
             ended = os.pidfd_open(process.pid)
             poll.register(ended, select.POLLIN)
         answer = b""

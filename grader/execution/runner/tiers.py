@@ -80,7 +80,9 @@ def in_force(arch: str | None = None) -> InForce:
 @functools.cache
 def _find(forced: str, arch: str | None) -> InForce:
     if forced and forced not in TIERS:
-        raise GraderError(f"GRADER_JAIL={forced} is not a sandbox tier", f"Use one of {', '.join(TIERS)}, or unset it.")
+        raise GraderError(
+            f"GRADER_JAIL={forced} is not a sandbox tier", f"Set GRADER_JAIL to one of {', '.join(TIERS)}, or unset it."
+        )
     failed: list[tuple[str, str]] = []
     for tier in [forced] if forced else TIERS:
         problem = why_not(tier, arch)

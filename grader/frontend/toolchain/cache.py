@@ -219,7 +219,7 @@ class BuildCache:
             if waited > 1.0 and not told:
                 told = True
                 pid = owner.split()[1]
-                if pid != str(os.getpid()):  # no message if another thread of this process has the lock
+                if pid != str(os.getpid()):  # print no message if another thread of this process has the lock
                     self.notice(f"waiting for process {pid}, which is building {what} ...")
             if waited > _WAIT_SECONDS:
                 self.notice(f"still not built after {waited:.0f} s: building {what} in this process as well")
@@ -317,7 +317,8 @@ def _limit_bytes() -> int:
         megabytes = float(text) if text else _DEFAULT_MEGABYTES
     except ValueError:
         raise GraderError(
-            f"GRADER_CACHE_MB={text} is not a number", "Set it to the maximum size of the build cache in MB."
+            f"GRADER_CACHE_MB={text} is not a number",
+            "Set GRADER_CACHE_MB to the maximum size of the build cache in MB.",
         ) from None
     return int(megabytes * 1e6)
 

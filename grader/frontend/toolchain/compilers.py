@@ -134,7 +134,8 @@ def find_nvcc(required: bool = True) -> Compiler | None:
         found = _nvcc(override, os.environ.get("PATH", ""))
         if found is None:
             raise NoCompiler(
-                f"GRADER_NVCC={override} is not an nvcc that runs here", "Unset it, or set it to the path of nvcc."
+                f"GRADER_NVCC={override} is not an nvcc that runs here",
+                "Unset GRADER_NVCC, or set it to the path of nvcc.",
             )
         return found
     for candidate in _nvcc_candidates():

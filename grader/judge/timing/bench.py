@@ -338,7 +338,7 @@ def _torch_clocks(
         return {}, None
     if compiled:
         try:
-            logging.getLogger("torch").setLevel(logging.CRITICAL)  # no traceback: the failure becomes a note
+            logging.getLogger("torch").setLevel(logging.CRITICAL)  # raise no error: the failure becomes a note
             torch._dynamo.reset()
             clocks["torch_compile_us"] = clock(torch.compile(baseline, dynamic=False))
         except Exception as error:

@@ -119,7 +119,7 @@ def measure_machine(dtypes: Collection[str] = RATED) -> Machine:
 def _driver() -> str:
     try:
         return Path("/sys/module/nvidia/version").read_text(encoding="utf-8").strip()
-    except OSError:  # as under WSL
+    except OSError:  # the file does not exist, for example under WSL
         pass
     try:
         command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]

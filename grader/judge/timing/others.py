@@ -50,7 +50,7 @@ def _ask(nvml: Any, gpu: str, began: int, others: Others) -> None:
         there = {process.pid for process in nvml.nvmlDeviceGetComputeRunningProcesses(device)}
         try:
             samples = nvml.nvmlDeviceGetProcessUtilization(device, began)
-        except nvml.NVMLError_NotFound:  # no process has used the GPU since ``began``
+        except nvml.NVMLError_NotFound:  # raised if no process has used the GPU since ``began``
             samples = []
         others.known = os.getpid() in there
         ours = {os.getpid(), *Child.started}

@@ -59,7 +59,7 @@ def _lock(stack: contextlib.ExitStack, name: str, kind: int, until: float) -> bo
             with contextlib.ExitStack() as opened:
                 opened.callback(os.close, file)
                 fcntl.flock(file, kind | fcntl.LOCK_NB)
-                if os.fstat(file).st_ino == path.lstat().st_ino:  # otherwise the path is another file now
+                if os.fstat(file).st_ino == path.lstat().st_ino:  # the locked file is still at this path
                     stack.push(opened.pop_all())
                     return True
         except (BlockingIOError, FileNotFoundError, FileExistsError, PermissionError):

@@ -93,7 +93,7 @@ KINDS = (
         check="synccheck",
         title="use of an uninitialized mbarrier",
         text="no thread has initialized this mbarrier",
-        why="Its counts are whatever the shared memory held before: threads pass too early, or never.",
+        why="The mbarrier's counts are whatever the shared memory held before: threads pass too early, or never.",
         fix="Let one thread call mbarrier_init (PTX mbarrier.init), then __syncthreads(), before any thread arrives "
         "or waits.",
         look="the use of the uninitialized mbarrier",
