@@ -16,6 +16,7 @@ from tests.machines import containerfile
 from tests.machines.machine import Machine
 
 PASSED = "passes"
+ROOMS_WITH_PATHS = ("tests/cli", "tests/execution/in_process", "tests/setup")
 
 
 class StepFailed(Exception):
@@ -96,6 +97,30 @@ def whole_suite(machine: Machine, log: Path) -> str:
     return counts(log)
 
 
+def tests_of_paths(machine: Machine, log: Path) -> str:
+    """Run the tests of the rooms that pass paths to shells, compilers and pip; return how many passed."""
+    _run(machine, f".venv/bin/python -m pytest {' '.join(ROOMS_WITH_PATHS)} -n auto", log, minutes=40)
+    return counts(log)
+
+
+def moved(machine: Machine, log: Path) -> str:
+    """Rename the course's folder, and run ``make demo`` and a program of .venv in it. Nothing is downloaded."""
+    steps = (
+        'here="$PWD"',
+        "cd ..",
+        'mv "$here" "$here moved"',
+        'cd "$here moved"',
+        "make demo PIP_FLAGS=--no-index",
+        ".venv/bin/jupyter --version",
+        "cd ..",
+        'mv "$here moved" "$here"',
+        'cd "$here"',
+        "make",
+    )
+    _run(machine, " && ".join(steps), log, minutes=20)
+    return PASSED
+
+
 def run_tests(machine: Machine, tests: str, log: Path, before: str = "true", **environment: str) -> str:
     """Run some of the tests, after a set-up if needed; return how many passed."""
     shell = f"{before} && make && .venv/bin/python -m pytest {tests} -n auto"
@@ -129,6 +154,8 @@ STEPS: dict[str, Callable[[Machine, Path], str]] = {
     "demo": demo,
     "lab": lab,
     "lesson": lesson,
+    "moved": moved,
+    "paths": tests_of_paths,
     "test": whole_suite,
     "wheel": wheel,
 }

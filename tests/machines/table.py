@@ -85,6 +85,8 @@ def _outcome(row: dict[str, str]) -> str:
         "demo": "`make demo`",
         "lab": "`make lab`",
         "lesson": "lessons 1 and 6",
+        "moved": "a renamed folder",
+        "paths": "tests of cli, loading and setup",
         "test": "`make test`",
         "wheel": "a wheel, `grader init`, `grader demo`",
     }
