@@ -17,7 +17,7 @@ from grader.setup.failures import explained
 from grader.setup.state import Folder
 
 _LARGE = 10_000_000  # if the display is a log, larger downloads get a line
-_MANY = 10  # if the display is a log, larger installations get a line
+_MANY = 10  # if the display is a log, an installation of this many packages gets a line for each quarter
 _TICK_SECONDS = 0.5
 _PATIENCE_SECONDS = 10.0  # time for a program to end after a signal
 _UNWANTED = ("PYTHONHOME", "PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_QUIET", "PIP_VERBOSE", "PIP_LOG")
@@ -44,6 +44,7 @@ class Installer:
         self._current = ("", 0.0, 0.0)  # the current download: name, bytes so far, total bytes
         self._to_install = 0
         self._installed_before = 0
+        self._quarters = 0  # the quarters of the packages that a line in the log has counted
 
     def run(self, command: Sequence[str | Path], title: str) -> list[str]:
         """Run a program to its end and return the lines that it printed; raise ``Failure`` if it fails."""
@@ -127,6 +128,7 @@ class Installer:
             self.changed = True
             self._finish_download()
             self._to_install, self._installed_before = line.count(",") + 1, self._installed()
+            self._quarters = 0
             if not self.display.live and self._to_install >= _MANY:
                 self.display.say(f"  installing {self._to_install} packages")
         elif "Retrying (Retry(" in line:
@@ -145,16 +147,23 @@ class Installer:
             all_of_it = megabytes(self.downloaded + so_far)
             self.display.now(f"{self._title}: {name}, {megabytes(so_far)} of {megabytes(total)} ({all_of_it} in all)")
         elif self._to_install > 1:
-            self.display.now(f"{self._title}: unpacked {self._unpacked()} of {self._to_install} packages")
+            self._count_packages()
         else:
             arrived = _bytes_below(self.folder.scratch)
             self.display.now(f"{self._title}: {megabytes(arrived)}" if arrived >= _LARGE else self._title)
 
-    def _unpacked(self) -> int:
-        """Return the number of packages installed so far, counted by their INSTALLER files, which are written last."""
-        return min(self._to_install, self._installed() - self._installed_before)
+    def _count_packages(self) -> None:
+        """Show the number of packages installed so far; in a log, at each quarter of them."""
+        done = min(self._to_install, self._installed() - self._installed_before)
+        count = f"installed {done} of {self._to_install} packages"
+        self.display.now(f"{self._title}: {count}")
+        quarters = 4 * done // self._to_install
+        if not self.display.live and self._to_install >= _MANY and quarters > self._quarters:
+            self._quarters = quarters
+            self.display.say(f"  {count}")
 
     def _installed(self) -> int:
+        """Return the number of installed packages, counted by their INSTALLER files, which pip writes last."""
         return sum(1 for _ in self.folder.path.glob("lib/python3*/site-packages/*.dist-info/INSTALLER"))
 
 
