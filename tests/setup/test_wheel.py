@@ -80,6 +80,8 @@ def test_an_extra_is_installed_by_the_name_that_pip_knows(tmp_path: Path, monkey
         record.mkdir()
         (record / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         (record / "RECORD").write_text(f"{file},,\n")
+        (tmp_path / name.replace("gpu-course", "grader")).mkdir()
+        (tmp_path / file).touch()
     assert "pip install -e '.[nvcc]'" in shipped.install_extra("nvcc")
     monkeypatch.setattr(shipped, "IN_WHEEL", True)
     monkeypatch.setattr(shipped, "_INSIDE", tmp_path / "grader" / shipped.INSIDE)
