@@ -1,4 +1,4 @@
-"""The most common mistakes in a class. Each student's first problem in each exercise counts."""
+"""The most common mistakes in a class. Each student's first problem in each exercise counts, except in a skeleton."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def most_common(students: Iterable[Stored]) -> list[Mistake]:
     for student in students:
         for verdict in student.verdicts:
             stage = verdict.failed_stage
-            if stage is None:
+            if stage is None or verdict.exercise in student.unchanged:
                 continue
             for key, mistake in dict(_of(student, verdict, stage)).items():
                 if key in found:
@@ -57,24 +57,29 @@ def _of(student: Stored, verdict: Verdict, stage: Stage) -> Iterator[tuple[Hasha
         yield made(_pattern(message), message, item.advice, item)
     for case in stages.failing_cases(stage)[:1]:
         wrong = next((output for output in case.outputs if not output.passed), None)
-        place = f"in the case '{case.name}'" + (f" ({case.dtype})" if case.dtype else "")
+        place = f"the case '{case.name}'" + (f" ({case.dtype})" if case.dtype else "")
         if wrong is not None and wrong.diagnosis is not None:
             title = outputs.title(wrong.diagnosis)
-            yield made(wrong.diagnosis.kind, title, f"It looks like {outputs.looks(wrong.diagnosis)}; {place}.")
+            yield made(wrong.diagnosis.kind, title, _sentence(f"In {place}: {outputs.looks(wrong.diagnosis)}"))
         elif wrong is not None:
-            yield made("wrong", "wrong elements", f"{cases.in_short(case)}, {place}.")
+            yield made("wrong", "wrong elements", f"{cases.in_short(case)} in {place}.")
         else:
-            yield made(case.problem, cases.in_short(case), f"First {place}.")
+            yield made(case.problem, cases.in_short(case), f"First in {place}.")
     for finding in stage.findings[:1]:
         title = f"{finding.check}: {findings.title(finding)}"
         yield made(f"{finding.check} {finding.kind}", title, findings.message(finding), finding)
     for bar in stage.bars:
         if not bar.passed:
-            yield made(bar.expression, bar.expression, f"{bars.value(bar)}, not {bars.limit(bar)}. {bar.look}")
+            yield made(bar.expression, bar.expression, f"It is {bars.value(bar)} and must be {bars.limit(bar)}. {bar.look}")
             break
     if not (stage.diagnostics or stage.cases or stage.findings or stage.bars):
         summary = stages.summary(stage)
         yield made(_pattern(summary), summary, "")
+
+
+def _sentence(text: str) -> str:
+    """Return a text with a period at its end, unless it is a question."""
+    return text if text.endswith(("?", ".")) else f"{text}."
 
 
 def _pattern(message: str) -> str:

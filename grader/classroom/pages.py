@@ -18,7 +18,7 @@ from grader.classroom.gradebook import GradeBook
 from grader.classroom.incidents import Incident, note
 from grader.classroom.records import printable, write
 from grader.classroom.similar import Pair
-from grader.classroom.stored import Stored, stored
+from grader.classroom.stored import Stored, shown_name, stored
 from grader.classroom.submissions import Submission
 from grader.course import Course
 from grader.course.learner.packing import OPT_IN
@@ -71,6 +71,7 @@ def feedback_page(student: Stored, book: GradeBook) -> str:
     from markupsafe import Markup
 
     verdicts = {verdict.exercise: verdict for verdict in student.verdicts}
+    submission = printable(str(student.result["submission"]))
     rows = [
         {
             "exercise": name,
@@ -84,13 +85,14 @@ def feedback_page(student: Stored, book: GradeBook) -> str:
     rows.sort(key=lambda row: _FAILED_FIRST[str(row["status"])])
     reports = [
         # escaped by the template
-        (verdict.exercise, Markup(html.report(verdict, student.sources.get(verdict.exercise, "").splitlines())))
-        for verdict in sorted(student.verdicts, key=lambda verdict: _FAILED_FIRST[_status(verdict)])
+        (name, Markup(html.report(verdicts[name], student.sources.get(name, "").splitlines())))
+        for name in (str(row["exercise"]) for row in rows)
+        if name in verdicts
     ]
     return _page(
         "feedback.html.j2",
         title=student.name,
-        submission=printable(str(student.result["submission"])),
+        submission=submission if shown_name(submission) != student.name else "",
         refused=student.result["refused"],
         missing=student.result["missing"],
         remarks=student.result["remarks"],
@@ -128,6 +130,7 @@ def _class(course: Course, students: list[Stored], pairs: Sequence[Pair], book: 
         "failed": sum(student.grade.failed for student in students),
         "stage_names": [stage for stage in STAGES if any(row["stuck"][stage] for row in exercises)],
         "exercises": exercises,
+        "errors": any(row["errors"] for row in exercises),
         "key": [(kind, label) for kind, label in labels.items() if kind in present],
         "summary": _summary(graded, book.maximum),
         "bins": _bins(graded, book.maximum),
@@ -222,7 +225,10 @@ def _row(student: Stored, book: GradeBook) -> dict[str, Any]:
     for name in book.maxima:
         verdict = verdicts.get(name)
         stage = verdict.failed_stage if verdict else None
-        marks.append((_status(verdict) if verdict else "", stage.name if stage else "" if verdict else "–"))
+        if name in student.unchanged:
+            marks.append(("skipped", "skeleton"))
+        else:
+            marks.append((_status(verdict) if verdict else "", stage.name if stage else "" if verdict else "–"))
     grade = student.grade
     notes = [str(student.result["refused"])] if student.result["refused"] else []
     notes += [f"{words.count(grade.days_late, 'day')} late: {-grade.late:g}"] if grade.days_late else []

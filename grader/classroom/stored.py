@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,11 @@ class Stored:
     verdicts: list[Verdict] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
     """The text of the graded file, by exercise."""
+
+    @property
+    def unchanged(self) -> Sequence[str]:
+        """Return the exercises whose file is the unchanged skeleton."""
+        return self.result.get("unchanged", ())
 
 
 def stored(submission: Submission, result: Mapping[str, Any], grade: Grade, maxima: Mapping[str, float]) -> Stored:

@@ -84,6 +84,7 @@ def command(
     from grader.classroom.pages import write_pages
     from grader.classroom.records import could_not_grade
     from grader.classroom.session import Session
+    from grader.classroom.stored import shown_name
     from grader.classroom.submissions import find_submissions
     from grader.execution.runner import tiers
 
@@ -129,13 +130,15 @@ def command(
         console.print(f"{words.count(len(pairs), 'pair')} of nearly identical files: {out / 'similar.csv'}")
         for pair in pairs[:SHOWN_PAIRS]:
             console.print(f"  {pair.similarity:.0%}  {pair.exercise}", markup=False)
-            console.print(f"       {pair.first!r} and {pair.second!r}", markup=False, soft_wrap=True)
+            first, second = shown_name(pair.first), shown_name(pair.second)
+            console.print(f"       {first} and {second}", markup=False, soft_wrap=True)
     return 0
 
 
 def _run(session: Any, console: Console) -> list[dict[str, Any]]:
     """Run the session. On a terminal, show a progress bar with the finished jobs and students."""
     from grader.classroom.policy import grade
+    from grader.classroom.stored import shown_name
 
     columns = [
         TextColumn("grading"),
@@ -153,11 +156,12 @@ def _run(session: Any, console: Console) -> list[dict[str, Any]]:
         def done(submission: Any, result: dict[str, Any], before: bool) -> None:
             nonlocal students
             students += 1
-            last = repr(submission.student)[1:-1][:30]
+            last = shown_name(submission.student)[:30]
             progress.update(bar, students=students, last=last)
             if (not console.is_terminal and not before) or submission.student in session.again_students:
                 points = grade(session.instructions.policy, result, "", {}, failed=False).total
-                console.print(f"{last}: {points:g} points", markup=False, soft_wrap=True)
+                unit = "point" if points == 1 else "points"
+                console.print(f"{last}: {points:g} {unit}", markup=False, soft_wrap=True)
 
         def job(finished: int, total: int) -> None:
             nonlocal first

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +83,6 @@ def template(name: str) -> jinja2.Template:
         bars=bars,
         worst_bars=failures.worst_bars,
         caret=caret,
-        count_operations=operations_view.operations,
     )
     return environment.get_template(name)
 
@@ -96,10 +95,13 @@ def _printable(value: object) -> object:
 
 
 def _shown(verdict: Verdict, source: Sequence[str] | None, player: dict[str, str] | None = None) -> dict[str, Any]:
+    rows = source_rows(verdict, source)
     return {
         "verdict": verdict,
         "look": stages.first_look(verdict),
-        "source": source_rows(verdict, source),
+        "source": rows,
+        "columns": counted_columns(rows, ("sectors", "waste", "waves", "ways")),
+        "meanings": counters.LEGEND,
         "worst": worst_lines(verdict),
         "operations": operation_rows(verdict),
         "player": player,
@@ -131,15 +133,34 @@ def worst_lines(verdict: Verdict) -> list[dict[str, Any]]:
 
 
 def operation_rows(verdict: Verdict) -> dict[str, Any]:
-    """Return the counted floating-point operations: a sentence with the totals, and lines. Empty if not counted."""
+    """Return the counted floating-point operations: a sentence with the totals, and rows. Empty if not counted."""
     stage = next((stage for stage in verdict.stages if operations_view.counted(stage.totals)), None)
     if stage is None:
         return {}
     lines = [*operations_view.computing(stage.lines), *operations_view.diverging(stage.lines)]
+    rows = []
+    for line in {line.line: line for line in sorted(lines, key=lambda line: line.line)}.values():
+        operations, special = operations_view.operations(line), line.counters.get("special_functions", 0)
+        lanes = line.counters.get("active_lanes", 0)
+        rows.append(
+            {
+                "number": line.line,
+                "text": line.source,
+                "operations": words.short(operations) if operations else "",
+                "special": words.short(special) if special else "",
+                "lanes": f"{lanes:.1f}" if lanes else "",
+            }
+        )
     return {
         "sentence": counters.operations(stage.totals),
-        "lines": list({line.line: line for line in sorted(lines, key=lambda line: line.line)}.values()),
+        "rows": rows,
+        "columns": counted_columns(rows, ("operations", "special", "lanes")),
     }
+
+
+def counted_columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+    """Return the columns in which some row has a counter."""
+    return [name for name in names if any(row[name] for row in rows)]
 
 
 def source_rows(verdict: Verdict, source: Sequence[str] | None) -> list[dict[str, Any]]:

@@ -24,3 +24,5 @@ def test_accessibility(graded: Path, open_page: OpenPage, size: tuple[int, int],
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} scrolls sideways"
         right = "[...document.querySelectorAll('svg.bar')].map(bar => bar.getBoundingClientRect().right)"
         assert max(page.evaluate(right), default=0) <= size[0], f"{name}: a bar extends beyond the page"
+    cells = "[...document.querySelectorAll('.points td, .bars td')].map(cell => cell.getBoundingClientRect().right)"
+    assert 0 < max(page.evaluate(cells)) <= size[0], "points and bars of the feedback must be visible without scrolling"

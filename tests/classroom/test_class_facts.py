@@ -14,6 +14,8 @@ from grader.classroom.similar import Pair
 from grader.classroom.stored import Stored
 from grader.course import Course
 from grader.verdict import BarResult, CaseResult, Diagnostic, OutputResult, Stage, Timing, Verdict
+from grader.verdict.wording import outputs
+from grader.verdict.wording.catalog import sample_diagnosis
 from tests.classroom.conftest import KERNEL
 
 BODY = "".join(f"__device__ float part{i}(float a) {{ return a * {i} + {i}.5f; }}\n" for i in range(12))
@@ -122,6 +124,22 @@ def test_any_text_can_be_compared(text: str, tmp_path: Path) -> None:
     assert similar.common_lines(text, text, frozenset()) == (set(), set()) or text.count("R")
 
 
+@pytest.mark.parametrize("kind", outputs.LOOKS)
+def test_the_text_of_a_mistake_ends_like_a_sentence(kind: str) -> None:
+    output = OutputResult("out", "f32", [4], False, 4, wrong=2, diagnosis=sample_diagnosis(kind))
+    case = CaseResult("two tiles", "f32", "failed", problem="wrong", outputs=[output])
+    (mistake,) = mistakes.most_common([student("ann", Stage("correct", "failed", cases=[case]), passed=False)])
+    assert mistake.text.startswith("In the case 'two tiles' (f32): ")
+    assert mistake.text[-1] in ".?" and mistake.text[-2] not in ".?", mistake.text
+
+
+def test_an_unchanged_skeleton_is_no_mistake() -> None:
+    ann, bob = wrong("ann", "expected ';'"), wrong("bob", "expected ';'")
+    ann.result.update(unchanged=["d/e"])  # type: ignore[attr-defined]
+    (mistake,) = mistakes.most_common([ann, bob])
+    assert (mistake.student, mistake.count) == (bob, 1)
+
+
 def test_feedback_lists_failed_exercises_first_and_links_to_each() -> None:
     ann = student("ann", Stage("builds", "passed"))
     ann.result.update(submission="ann.zip", refused="", missing=[], remarks=[])  # type: ignore[attr-defined]
@@ -129,6 +147,6 @@ def test_feedback_lists_failed_exercises_first_and_links_to_each() -> None:
     ann.verdicts.append(bad)
     page = feedback_page(ann, GradeBook(maxima={"d/e": 10, "d/m": 5, "d/z": 10}, grades=[]))
     table, _, reports = page.partition("</table>")
-    assert table.index("d/z") < table.index("d/m") < table.index("d/e")
+    assert table.index("d/<wbr>z") < table.index("d/<wbr>m") < table.index("d/<wbr>e")
     assert 'href="#d/z"' in table and 'href="#d/e"' in table and 'href="#d/m"' not in table
     assert 0 < reports.index('<section id="d/z">') < reports.index('<section id="d/e">')

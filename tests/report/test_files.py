@@ -13,7 +13,8 @@ from grader.report.html import html_page, save_html
 from grader.report.junit import junit_xml, save_junit
 from grader.report.picture import picture
 from grader.setup.errors import GraderError
-from grader.verdict import CaseResult, Stage
+from grader.verdict import CaseResult, SourceLine, Stage
+from grader.verdict.wording.counters import LEGEND
 from grader.verdict.wording.results import save
 from tests.report import samples
 
@@ -70,6 +71,28 @@ def test_html_shows_the_source_with_counters(tmp_path: Path) -> None:
     source.write_text("\n".join(f"line {number} <&> text" for number in range(1, 12)))
     page = html_page(samples.wasteful(str(source)))
     assert "line 5 &lt;&amp;&gt; text" in page and "32-way bank conflict" in page and "8.0x" in page
+
+
+@pytest.mark.parametrize(
+    ("counted", "columns"),
+    [
+        ((), []),
+        (("sectors", "ideal_sectors"), ["sectors", "waste"]),
+        (("shared_wavefronts", "ideal_shared_wavefronts"), ["waves", "ways"]),
+    ],
+)
+def test_html_explains_the_columns_with_counters_and_leaves_out_others(
+    tmp_path: Path, counted: tuple[str, ...], columns: list[str]
+) -> None:
+    source = tmp_path / "kernel.cu"
+    source.write_text("int line;\n")
+    line = SourceLine(str(source), 1, "int line;", dict.fromkeys(counted, 4.0))
+    page = html_page(samples.verdict(Stage("efficient", "failed", "x", lines=[line]), file=str(source)))
+    shown = page.partition("<h2>Source")[2]
+    assert shown.startswith(", with what each line moves" if columns else "</h2>")
+    for name in ("sectors", "waste", "waves", "ways"):
+        assert (f'<td class="number">{name}</td>' in shown) == (name in columns)
+        assert (f"<strong>{name}</strong>: {LEGEND[name]}" in shown) == (name in columns)
 
 
 def test_html_escapes() -> None:

@@ -8,6 +8,17 @@ from grader.verdict.wording import words
 
 WARP = 32
 
+LEGEND = {
+    "sectors": "32-byte sectors of global memory that the line moved",
+    "waste": "sectors moved for each sector that its data fill",
+    "waves": "wavefronts of shared memory",
+    "ways": "wavefronts for each one needed: the ways of the bank conflict",
+    "operations": "floating-point operations",
+    "special": "special functions, such as exp",
+    "lanes": f"lanes of {WARP} that take part on average",
+}
+"""The meaning of each column of counters beside a source."""
+
 
 def waste(sector_ratio: float, ways: float) -> str:
     """Return a description of the wasted memory traffic of a source line; empty if there is none.

@@ -90,9 +90,17 @@ def looks_like(diagnosis: Diagnosis | None) -> str:
     return f"looks like: {looks(diagnosis)}" if diagnosis else ""
 
 
+_TITLES = {
+    "only_right": "right at one index only",
+    "only_wrong": "wrong at one index only",
+    "wrong_from": "wrong from one index on",
+}
+"""The titles of kinds whose name does not say enough."""
+
+
 def title(diagnosis: Diagnosis) -> str:
-    """Return the kind of a diagnosis in two or three words."""
-    return " ".join("NaN" if word == "nan" else word for word in diagnosis.kind.split("_"))
+    """Return the kind of a diagnosis in a few words."""
+    return _TITLES.get(diagnosis.kind) or " ".join("NaN" if word == "nan" else word for word in diagnosis.kind.split("_"))
 
 
 def looks(diagnosis: Diagnosis) -> str:
