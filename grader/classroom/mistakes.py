@@ -70,7 +70,9 @@ def _of(student: Stored, verdict: Verdict, stage: Stage) -> Iterator[tuple[Hasha
         yield made(f"{finding.check} {finding.kind}", title, findings.message(finding), finding)
     for bar in stage.bars:
         if not bar.passed:
-            yield made(bar.expression, bar.expression, f"It is {bars.value(bar)} and must be {bars.limit(bar)}. {bar.look}")
+            yield made(
+                bar.expression, bar.expression, f"It is {bars.value(bar)} and must be {bars.limit(bar)}. {bar.look}"
+            )
             break
     if not (stage.diagnostics or stage.cases or stage.findings or stage.bars):
         summary = stages.summary(stage)

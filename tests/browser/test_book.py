@@ -87,6 +87,27 @@ def test_navigation_by_clicks(open_page: OpenPage, book: Path, size: tuple[int, 
 
 
 @SIZES
+def test_the_front_page_begins_with_a_question_and_a_block(
+    open_page: OpenPage, book: Path, size: tuple[int, int]
+) -> None:
+    from playwright.sync_api import expect
+
+    page = open_page(size)
+    page.goto(file_url(book / "index.html"))
+    asked, block = page.locator("figure.question iframe"), page.locator("figure.block iframe")
+    assert asked.bounding_box()["y"] < block.bounding_box()["y"] < page.locator("article table").bounding_box()["y"]
+    if size == DESKTOP:
+        assert block.bounding_box()["y"] < size[1] - 200, "the block's controls must be on the first screen"
+    asked.content_frame.locator("#number").fill("1.135")
+    asked.content_frame.get_by_role("button", name="Compare").click()
+    expect(asked.content_frame.get_by_role("status")).to_contain_text("The answer: 1.135")
+    block.scroll_into_view_if_needed()
+    block.content_frame.get_by_role("button", name="Step", exact=True).click()
+    expect(block.content_frame.locator("body")).to_contain_text("Step 2 of ")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
+
+
+@SIZES
 def test_a_prediction_by_keyboard(open_page: OpenPage, book: Path, size: tuple[int, int]) -> None:
     from playwright.sync_api import expect
 

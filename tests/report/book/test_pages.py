@@ -9,8 +9,10 @@ import nbformat
 import pytest
 
 from grader.course import Course, Entry
-from grader.report.book import exercises, files, references
+from grader.report.book import exercises, files, front, references
 from grader.report.book.links import Links
+from grader.setup.errors import GraderError
+from tests.small_course import write_course
 
 COURSE = Course()
 
@@ -59,3 +61,26 @@ def test_reading_lists_are_found() -> None:
         "B, *Two*. It is long.",
     ]
     assert given("Read the list first.") == []
+
+
+def test_the_front_page_shows_a_verdict_a_question_and_a_block_above_the_days() -> None:
+    page = front.page(COURSE, [])
+    places = [page.index(f'<figure class="{name}">') for name in ("verdict", "question", "block")]
+    assert places == sorted(places) and places[-1] < page.index("make demo") < page.index("| day |")
+    verdict, question, block = re.split("<figure", page)[1:]
+    assert "Builds" in verdict and "fail" in verdict and "worst at" in verdict
+    assert '<iframe title="Predict: ' in question and 'step by step"' in block
+    assert all(f"lessons/{shown.day}/lesson.html" in page for shown in front.SHOWN)
+
+
+def test_the_front_page_of_another_course_shows_its_days(tmp_path: Path) -> None:
+    write_course(tmp_path, {"day01_sums": ""}, {})
+    page = front.page(Course(tmp_path), [])
+    assert "<figure" not in page and "| 1 | [The sums]" in page
+
+
+def test_the_front_page_names_a_missing_output(tmp_path: Path) -> None:
+    shown = front.SHOWN[0]
+    write_course(tmp_path, {shown.day: ""}, {})
+    with pytest.raises(GraderError, match=f"lesson.ipynb has no cell {shown.cell} with an output in HTML"):
+        front.page(Course(tmp_path), [])
