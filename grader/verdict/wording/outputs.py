@@ -100,7 +100,8 @@ _TITLES = {
 
 def title(diagnosis: Diagnosis) -> str:
     """Return the kind of a diagnosis in a few words."""
-    return _TITLES.get(diagnosis.kind) or " ".join("NaN" if word == "nan" else word for word in diagnosis.kind.split("_"))
+    words_of_kind = ("NaN" if word == "nan" else word for word in diagnosis.kind.split("_"))
+    return _TITLES.get(diagnosis.kind) or " ".join(words_of_kind)
 
 
 def looks(diagnosis: Diagnosis) -> str:
