@@ -5,7 +5,7 @@
 // of tensor memory: the word of row r is in lane r % 32 and column r / 32. All four warps' lanes need a copy, so 128 rows
 // take 4 columns. tcgen05.cp.32x128b.warpx4 makes the copies. It reads 32 x 16 bytes of shared memory: byte s of row r
 // is at r % 32 * 16 + r / 32 * 4 + s. The columns of B are like the rows of A.
-// Source: PTX ISA, "Block Scaling for tcgen05.mma". These functions have run in the simulator only.
+// Source: PTX ISA, "Block Scaling for tcgen05.mma". Day 17 derives these functions. They have run in the simulator only.
 #pragma once
 
 #include "llmk/tcgen05.cuh"
