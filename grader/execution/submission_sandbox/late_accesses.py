@@ -330,7 +330,8 @@ def _accesses(name: str, prefix: str, operands: tuple[str, ...]) -> Iterator[_Ac
             if strings["name"] in names:
                 yield _Access(write, size, None, pointer, prefix.startswith("rep"))
         return
-    text = next((operand for operand in reversed(operands) if "(" in operand), "")
+    # %st(1) is a register, unlike the place (%rdi)
+    text = next((operand for operand in reversed(operands) if "(" in operand and not operand.startswith("%st")), "")
     if not text or _NO_ACCESS.match(name):
         return
     place, size = _place(text), _size(name, operands)

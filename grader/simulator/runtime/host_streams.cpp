@@ -14,10 +14,9 @@ namespace {
 
 cudaError_t pending_error() { return static_cast<cudaError_t>(peek_last_error()); }
 
+// `function` is the submission's, which the caller has checked, or a function of this file that calls it.
 cudaError_t submit_function(const char* call, cudaStream_t stream, cudaHostFn_t function, void* data,
                             const void* caller) {
-    if (!function) return refuse(call, cudaErrorInvalidValue, "no function");
-    sandbox::check_function(reinterpret_cast<const void*>(function), caller);
     Operation operation = {OperationKind::host_function, call, caller};
     operation.function = function;
     operation.data = data;
@@ -113,9 +112,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned int) {
-    sandbox::check_function(reinterpret_cast<const void*>(callback), __builtin_return_address(0));
-    DeviceLock lock;
+    const void* caller = __builtin_return_address(0);
     const char* call = "cudaStreamAddCallback";
+    if (!callback) return refuse(call, cudaErrorInvalidValue, "no function");
+    sandbox::check_function(reinterpret_cast<const void*>(callback), caller);
+    DeviceLock lock;
     if (CUstream_st* known = streams::find(stream); known && known->capture) {
         known->capture->invalid = true;
         return refuse(call, cudaErrorStreamCaptureUnsupported, "not allowed during a capture: use cudaLaunchHostFunc");
@@ -125,11 +126,15 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
         auto* wanted = static_cast<Callback*>(context);
         wanted->function(wanted->stream, pending_error(), wanted->data);
     };
-    return submit_function(call, stream, run, &what, __builtin_return_address(0));
+    return submit_function(call, stream, run, &what, caller);
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-    return submit_function("cudaLaunchHostFunc", stream, function, data, __builtin_return_address(0));
+    const void* caller = __builtin_return_address(0);
+    const char* call = "cudaLaunchHostFunc";
+    if (!function) return refuse(call, cudaErrorInvalidValue, "no function");
+    sandbox::check_function(reinterpret_cast<const void*>(function), caller);
+    return submit_function(call, stream, function, data, caller);
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {

@@ -96,6 +96,8 @@ def test_a_store_is_checked(store: str, bytes_: str) -> None:
         "call\t*8(%rax)",
         "pushq\t-8(%r10)",
         "leaq\t8(%rax,%rbx), %rcx",
+        "fstp\t%st(1)",  # a register
+        "faddp\t%st, %st(1)",
         "ret",
     ],
 )
