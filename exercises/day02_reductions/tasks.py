@@ -16,7 +16,7 @@ NO_SCRATCH = Bar(
 
 
 def softmax_reference(x):
-    """Return the softmax, computed in float64, where these inputs do not overflow."""
+    """Return the softmax, computed in float64, in which the exercise's inputs do not overflow."""
     return torch.softmax(x, dim=-1)
 
 
@@ -138,7 +138,8 @@ rms_norm = Exercise(
     ],
     efficient=Case("counted", rows=8, cols=4096, eps=1e-5),
     bars=[
-        # Each row needs its x, all of weight and its out: 3 transfers. The minimum counts 2, because weight is shared.
+        # Each row transfers its x, all of weight and its out: 3 rows of bytes. minimum_bytes has only 2 of them per row,
+        # because weight is counted once for all rows.
         Bar(
             "global_bytes / minimum",
             at_most=1.55,
@@ -210,8 +211,8 @@ layer_norm = Exercise(
     ],
     efficient=Case("counted", rows=8, cols=4096, eps=1e-5),
     bars=[
-        # Each row needs its x, all of weight and bias, and its out: 4 transfers. The minimum counts 2: all rows share
-        # weights.
+        # Each row transfers its x, all of weight and bias, and its out: 4 rows of bytes. minimum_bytes has only 2 of
+        # them per row, because weight and bias are counted once for all rows.
         Bar(
             "global_bytes / minimum",
             at_most=2.05,

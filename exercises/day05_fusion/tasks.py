@@ -270,7 +270,7 @@ linear_gelu = Exercise(
         Bar(
             "global_bytes / minimum",
             at_most=1.9,
-            look="Do not read the sums back for the bias or the GELU. If the kernel does not, make the tiles larger.",
+            look="Do not read the sums back for the bias or the GELU. If that is not the cause, make the tiles larger.",
         ),
         Bar("sectors / ideal", at_most=1.1, look="Let neighboring threads copy neighboring columns."),
         Bar("bank_conflict_ways", at_most=2.1, look="Pad the rows of the tiles by 16 bytes."),

@@ -19,5 +19,5 @@ extern "C" void flash_attention_backward(const float* q, const float* k, const f
                                          float* dv, int batch, int heads, int query_len, int key_len, int head_dim,
                                          float scale, bool causal, cudaStream_t stream) {
     if (batch == 0 || heads == 0 || head_dim == 0) return;
-    // TODO: launch them one after another; handle no queries and no keys.
+    // TODO: launch them one after another. query_len or key_len may be 0.
 }

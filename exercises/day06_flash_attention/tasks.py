@@ -210,7 +210,7 @@ mask and empty input as in flash_attention.""",
             "global_bytes / minimum",
             at_most=1.6,
             look="k and v are fetched once for each tile of queries: make the tile larger.",
-            naive="64 queries per block double the traffic",
+            naive="64 queries per block, so k and v are fetched too often",
         ),
         Bar(
             "shared_wavefronts / (flops_needed / 64)",
@@ -325,7 +325,7 @@ def torch_gradients(q, k, v, out, dout, lse, scale, causal):
 
 
 def as_torch_lays_it_out(out):
-    """Return ``out`` stored as [batch, query_len, heads, head_dim]: torch's kernel ignores the strides."""
+    """Return ``out`` stored as [batch, query_len, heads, head_dim], the only layout that torch's kernel can read."""
     return {"out": out.transpose(1, 2).contiguous().transpose(1, 2)}
 
 

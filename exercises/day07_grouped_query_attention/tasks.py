@@ -85,7 +85,7 @@ def rising(shape, generator):
 
 
 def rising_cache(shape, dims, generator):
-    """Return ``rising`` keys, to be wrapped by ``cached``."""
+    """Return keys that ``rising`` draws. ``cached`` calls this function and adds the unused part of the cache."""
     return rising(shape, generator)
 
 
@@ -325,7 +325,7 @@ nothing to do.""",
         Bar(
             "blocks",
             at_least=8,
-            look="Split the keys among more blocks: with this few, most SMs are idle.",
+            look="Split the keys among more blocks: with so few blocks most SMs are idle.",
             naive="the keys are not split",
         ),
         Bar("scratch_bytes", at_most=0, look="Use the scratch memory in the parameters, and allocate none."),

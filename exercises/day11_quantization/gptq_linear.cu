@@ -10,7 +10,7 @@
 // TODO: a kernel in which a block computes a few columns (say, 32), each warp over a part of in_features
 // TODO:   - 16 bytes of qweight per lane, several loads in flight at any time
 // TODO:   - (q - zero) exactly, through 0x6400 | q; sum each group in float, then multiply by its scale
-// TODO:   - a path for groups that are not whole steps, and for act_order
+// TODO:   - a path for act_order, and for a group_size that is not a multiple of the kernel's step in k
 // TODO:   - add the warps' parts in shared memory, in order; add the bias; round once
 
 extern "C" void gptq_linear(const __half* x, const int* qweight, const int* qzeros, const __half* scales,

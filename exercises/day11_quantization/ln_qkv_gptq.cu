@@ -1,7 +1,8 @@
 // LayerNorm, then query, key and value by one matmul with int4 weights in GPTQ's format: w = (q - zero) * scale.
 //
 //   x: [rows, C]     weight, beta: [C]     bias: [3 C]     out: [3, rows, C]     rows = batch * length
-//   qweight: [C / 8, 3 C]     qzeros: [groups, 3 C / 8]     scales: [groups, 3 C]     g_idx: [C]     y: [rows, C]
+//   qweight: [C / 8, 3 C]     qzeros: [groups, 3 C / 8]     scales: [groups, 3 C]     g_idx: [C]
+//   y: [rows, C], memory for the normalized rows
 //
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

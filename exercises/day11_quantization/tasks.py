@@ -323,7 +323,7 @@ the goal is twice the speed of torch's int4 matmul, and more than the speed of i
         Bar(
             "requests * 512 / minimum",
             at_most=7,
-            look="Load 16 bytes of qweight with each access, or 8.",
+            look="Load 8 or 16 bytes of qweight with each access.",
             naive="each lane loads one column, so loads have 4 bytes",
         ),
         Bar(

@@ -13,7 +13,8 @@
 // TODO: a kernel, template <typename T>, whose parameters are the tensor maps, const __grid_constant__ CUtensorMap:
 // TODO:   - one warp allocates columns of tensor memory, and deallocates them when no warp uses them
 // TODO:   - one thread waits until a stage is empty, announces the bytes of its tiles, and starts their copies
-// TODO:   - one thread waits until it is full, issues four tcgen05.mma of depth 16, and commits them to empty
+// TODO:   - one thread waits until the stage is full, issues four tcgen05.mma of depth 16, and commits them to the
+// TODO:     mbarrier of empty stages
 // TODO:   - four warps wait until the accumulators are complete, load their lanes, round, and store, nothing outside y
 
 template <typename T>

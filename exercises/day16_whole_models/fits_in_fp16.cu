@@ -4,9 +4,10 @@
 //   x, out: [rows, hidden]      norm_weight: [hidden]
 //   gate_up: [2 * feed_forward, hidden], gate then up      down: [hidden, feed_forward]
 //
-// All values in it are f16, as the weights are. Its errors exceed the table of errors in the lesson: some rows are
-// infinite, others have lost digits. There are four kinds of intermediate values, each with a type below. Find out from
-// the report which of them do not fit into f16, and widen only those: wider values take more bytes to store and load.
+// All values in this kernel are f16, as the weights are. Its errors are larger than in the lesson's table: some rows
+// are infinite, others have lost digits. There are four kinds of intermediate values, each with a type below. Find out
+// from the report which of them do not fit into f16, and widen only those: wider values take more bytes to store and
+// load.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

@@ -38,7 +38,7 @@ __global__ void second_half(const float* x, const float* attention, const float*
     for (int i = threadIdx.x; i < hidden; i += blockDim.x) y[i] = x[i] + attention[i];
     __syncthreads();
 
-    if (warp == 0) {  // first the mean, then the squared distances from it, so that a large mean cancels nothing
+    if (warp == 0) {  // sum squared distances from the mean: mean(y^2) - mean^2 would lose digits if the mean is large
         float sum = 0, squares = 0;
         for (int i = threadIdx.x; i < hidden; i += 32) sum += y[i];
         const float average = llmk::warp_sum(sum) / hidden;

@@ -137,7 +137,7 @@ def model(layers=1, batch=1, longest=5, heads=4, kv_heads=2, head_dim=8, hidden=
 
 
 def step_bytes(d):
-    """Return the bytes of a step: every weight, one embedding row per token, and ``longest`` keys and values each."""
+    """Return the bytes of a step: every weight, an embedding row per token, and ``longest`` keys and values per sequence."""
     c, f, q, kv = d["hidden"], d["feed_forward"], d["heads"] * d["head_dim"], d["kv_heads"] * d["head_dim"]
     layer = 2 * c + (c + 1) * (q + 2 * kv) + c * q + 3 * c * f + 2 * d["batch"] * d["longest"] * kv
     return 4 * (d["layers"] * layer + c + d["vocabulary"] * (c + d["batch"]) + d["batch"] * c)

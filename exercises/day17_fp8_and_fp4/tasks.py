@@ -141,7 +141,7 @@ of a copy.""",
             look="Read at least 8 bytes, and write at least 4, with each access.",
         ),
         Bar("launches", at_most=1, look="Use one kernel."),
-        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
+        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs only the memory of its arguments."),
     ],
     bench=[
         Bench("16384 x 4096", rows=16384, columns=4096),
@@ -219,7 +219,7 @@ all.""",
         Bar("global_bytes / minimum", at_most=1.2, look="Read x once."),
         Bar("sectors / ideal", at_most=1.2, look="Let neighboring lanes read and write neighboring elements."),
         Bar("launches", at_most=2, look="Use one kernel, and at most a second launch that clears amax."),
-        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
+        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs only the memory of its arguments."),
     ],
 )
 
@@ -343,7 +343,7 @@ of a copy.""",
         ),
         Bar("requests * 512 / minimum", at_most=7, look="Read at least 8 bytes with each access."),
         Bar("launches", at_most=1, look="Use one kernel."),
-        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
+        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs only the memory of its arguments."),
     ],
     bench=[
         Bench("16384 x 4096", rows=16384, columns=4096),
@@ -393,7 +393,7 @@ to do. The goal on a GPU is 0.92 of the bandwidth of a copy.""",
         ),
         Bar("requests * 512 / minimum", at_most=7, look="Write at least 8 bytes with each access."),
         Bar("launches", at_most=1, look="Use one kernel."),
-        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
+        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs only the memory of its arguments."),
     ],
     bench=[
         Bench("16384 x 4096", rows=16384, columns=4096),
@@ -461,7 +461,7 @@ GEMM_BARS = [
         "bank_conflict_ways", at_most=2.1, look="Store the results to shared memory with the swizzle of the tensor map."
     ),
     Bar("launches", at_most=1, look="Use one kernel."),
-    Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
+    Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs only the memory of its arguments."),
 ]
 
 fp8_gemm = Exercise(
@@ -743,7 +743,7 @@ GPU.""",
             look="Load tiles by TMA. Let neighboring lanes load neighboring scales, and store neighboring columns of y.",
         ),
         Bar("launches", at_most=1, look="Use one kernel."),
-        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
+        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs only the memory of its arguments."),
     ],
     flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
 )

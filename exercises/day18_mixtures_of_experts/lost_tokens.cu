@@ -1,4 +1,5 @@
-// Places with a capacity: each token gets the next free place of its expert, in the order of the tokens.
+// Assign tokens to experts that have `capacity` places each: in the order of the tokens, each token gets the next free
+// place of its expert.
 //
 //   ids, places: [tokens]     slots: [experts, capacity]     kept: [experts]
 //

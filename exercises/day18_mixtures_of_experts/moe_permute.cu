@@ -1,7 +1,7 @@
 // Sort tokens by expert: histogram, scan, ranks, copy. The order is stable: pairs of one expert keep their order.
 //
 //   x: [tokens, hidden]     ids, rows_of: [tokens, top_k]     out: [tokens * top_k, hidden]     offsets: [experts + 1]
-//   work: [(chunks + 1) * experts], with chunks of 256 pairs: the count of each expert per chunk, then in all chunks
+//   work: [(chunks + 1) * experts], with chunks of 256 pairs: the pairs of each expert in each chunk, then in all chunks
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,7 +1,7 @@
 // The scores alone: out = scale * q k^T, -infinity where a causal mask hides the key. f16 in and out, f32 accumulators.
 //
-// The first half of the unfused pair; day 2's softmax is the second half. It has the structure of the fused solution,
-// with one walk over the keys, so that a comparison of the two shows only the effect of fusion.
+// The unfused program is this kernel and then day 2's softmax. This kernel has the structure of the fused solution,
+// with one pass over the keys, so that a comparison of fused and unfused shows only the effect of fusion.
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

@@ -56,8 +56,9 @@ __global__ void __launch_bounds__(kThreads) attend(const float* q, const float* 
     extern __shared__ float4 shared[];
     auto& tiles = *reinterpret_cast<Tiles<DIM>*>(shared);
 
-    // A warp is 4 groups of 8 threads. Lane bits 1 and 4 are the group's number. So among four neighboring lanes, each
-    // query and each key is read by two lanes, and the hardware serves such 16-byte reads in half the wavefronts.
+    // A warp is 4 groups of 8 threads. Lane bits 1 and 4 are the group's number (ty), the others the place in it (tx).
+    // So four neighboring lanes have two values of ty and two of tx: each query and each key is read by two of the
+    // lanes. The hardware serves such 16-byte reads in half the wavefronts.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int tx = (lane & 1) | (lane >> 1 & 6);                    // owns keys tx, tx + 8, ...
     const int ty = 4 * warp + ((lane >> 1 & 1) | (lane >> 3 & 2));  // owns queries ty, ty + 16, ...

@@ -16,7 +16,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
     float m = -INFINITY, l = 0, o = 0;
     for (int e = offsets[query]; e < offsets[query + 1]; ++e) {
         const int key = indices[e];
-        if (key < 0 || key >= key_len) continue;  // no such key: all lanes go on together
+        if (key < 0 || key >= key_len) continue;  // no such key; all lanes have the same `key`, so they do not diverge
         float s = q_lane * k[key * kDim + lane];
         for (int step = 16; step > 0; step /= 2) s += __shfl_xor_sync(0xffffffff, s, step);
         s *= scale;

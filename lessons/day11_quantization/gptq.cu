@@ -1,5 +1,5 @@
-// out = x w for a few rows and int4 weights in GPTQ's format, in four versions, each with one change; also for int8
-// weights.
+// out = x w for a few rows and int4 weights in GPTQ's format, in four versions, each with one change. A further kernel
+// has int8 weights.
 //
 //   x: [rows, in_features]     qweight: [in_features / 8, out_features]     out: [rows, out_features]
 //   qzeros: [groups, out_features / 8]     scales: [groups, out_features]     g_idx: [in_features]

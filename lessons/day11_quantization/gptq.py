@@ -51,7 +51,7 @@ class Quantized:
 
 
 def grid(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Return scale and zero of each column for a group of rows [k, N]: 16 values from minimum to maximum and 0."""
+    """Return scale and zero of each column of rows [k, N]. The 16 values of a column span its weights and 0."""
     low, high = rows.amin(dim=0).clamp(max=0), rows.amax(dim=0).clamp(min=0)
     scale = ((high - low) / 15).clamp(min=1e-8).half().double().clamp(min=1e-7)
     return scale, (-low / scale).round().clamp(1, 16)

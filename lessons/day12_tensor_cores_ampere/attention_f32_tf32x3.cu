@@ -58,8 +58,8 @@ __global__ void __launch_bounds__(kThreads, 3)
     const float* my_queries = q_tile + (warp * 16 + lane % 16) * kPitch + lane / 16 * 4;
     const float* my_keys = k_tile + (lane % 8 + lane / 16 * 8) * kPitch + lane / 8 % 2 * 4;
     const float* my_values = v_tile + lane % 4 * 2 * kPitch + lane / 4 * 4;
-    // In o[b][f], elements 0 and 1 are the columns 32 b + 8 (lane % 4) + f and + 4 of row lane / 4; elements 2 and 3
-    // are the same columns of row lane / 4 + 8.
+    // With c = 32 b + 8 (lane % 4) + f, elements 0 and 1 of o[b][f] are columns c and c + 4 of row lane / 4. Elements 2
+    // and 3 are the same columns of row lane / 4 + 8.
     float o[DIM / 32][4][4] = {};
     float m[2] = {-INFINITY, -INFINITY}, l[2] = {};
     const float to_base_2 = scale * llmk::kLog2E;

@@ -3,8 +3,8 @@
     python lessons/day13_tensor_cores_hopper/profile_tensor_cores.py            print tables
     python lessons/day13_tensor_cores_hopper/profile_tensor_cores.py --record   also write ncu_gpu.json, which the lesson shows
 
-ncu runs each kernel many times by itself, so the GPU has its full clock. A kernel that takes as many cycles here as its
-rival but more time in measure.py ran at a lower clock there.
+ncu runs each kernel many times by itself, so the GPU has its full clock. Suppose two kernels take equally many cycles
+here, but one of them takes more time in measure.py: then the GPU's clock was lower there while that kernel ran.
 """  # noqa: E501
 
 from __future__ import annotations

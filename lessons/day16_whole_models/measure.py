@@ -222,7 +222,7 @@ def run_persistent(theirs: Any, prompts: dict[int, list[int]], persistent: bool)
 
 
 def free_running(replay: Callable[[], None]) -> float:
-    """Return milliseconds per token if the host does not wait for each one: the share of the device alone."""
+    """Return milliseconds per token if the host does not wait for each token: the time that the device alone takes."""
     torch.cuda.synchronize()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()

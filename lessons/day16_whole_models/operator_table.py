@@ -204,7 +204,7 @@ def drawn(task: Exercise, size: Size, dtype: str, device: str) -> Call:
     try:
         with torch.device(device):
             return task.call(case, dtype, seed, device=device, keep_on=device)
-    except (RuntimeError, TypeError):  # a distribution that creates its tensors on the CPU
+    except (RuntimeError, TypeError):  # some distributions can only create their tensors on the CPU
         return task.call(case, dtype, seed, keep_on=device)
 
 
@@ -349,7 +349,7 @@ def line_of(row: dict[str, Any]) -> str:
     if "problem" in row:
         return head + row["problem"]
     if "device_us" not in row:
-        return head + f"right: off by {row['difference']:.1e} of torch's norm"
+        return head + f"correct: differs from torch's result by {row['difference']:.1e} of its norm"
     us = row["device_us"]
     compiled = f"{row['compiled_device_us'] / us:10.2f}" if "compiled_device_us" in row else f"{'':10}"
     return head + (
@@ -362,7 +362,9 @@ def main() -> int:
     """Measure, print, and record if requested; the exit code is 0 if every row has its figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true", help=f"write {RECORD.name}, which the lesson shows")
-    parser.add_argument("--only", default="", help="operators by parts of their names, with commas between; and layers")
+    parser.add_argument(
+        "--only", default="", help="parts of names of operators, separated by commas; 'layers' selects the fused layers"
+    )
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument(
         "--no-compile", action="store_true", help="leave torch.compile out, which takes most of the time"

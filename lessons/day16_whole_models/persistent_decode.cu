@@ -6,10 +6,10 @@
 // block loads the block's rows of all phases, in order, to a ring in shared memory. It runs as far ahead as the ring
 // allows, even while the other threads wait.
 //
-// Most of a phase is not the multiplication but instructions around it that wait for each other, so each has warps of
-// its own. *Readers* wait for the inputs of a phase, normalize them, and proceed to the next phase (or to attention)
-// while the *multipliers* compute this one. *Writers* rotate, add and publish the sums of the previous phase. They
-// synchronize with mbarriers, with two buffers for inputs and two for sums.
+// Most of a phase is not the multiplication but instructions before and after it, which wait for each other. So each
+// part has warps of its own. *Readers* wait for the inputs of a phase, normalize them, and proceed to the next phase
+// (or to attention) while the *multipliers* compute this one. *Writers* rotate, add and publish the sums of the
+// previous phase. They synchronize with mbarriers, with two buffers for inputs and two for sums.
 //
 // The ring is as large as shared memory allows, so that the memory is busy while the multipliers wait. But only a part
 // of it may be in flight at a time: requests beyond the memory's bandwidth only queue up, and delay every word that is
@@ -42,8 +42,8 @@ constexpr int kReaders = 5 * 32, kWriters = 2 * 32;  // threads
 constexpr int kThreads = kWarps * 32 + kReaders + kWriters + 32;
 constexpr int kMostSlots = 16;   // stages of the ring
 constexpr int kMostVectors = 5;  // 8-column vectors of a linear layer's input per lane
-constexpr int kMostPairs = 4;    // pairs of words per reader, of inputs to normalize
-constexpr int kMostRead = 4;     // pairs of words per reader, of other inputs
+constexpr int kMostPairs = 4;    // pairs of words that one reader normalizes
+constexpr int kMostRead = 4;     // pairs of words that one reader reads at a time from inputs without a norm
 constexpr int kMostHead = 256;
 constexpr int kSmallestPart = 128;  // keys: a part with fewer is not worth a block
 constexpr int kReadersBarrier = 1, kWritersBarrier = 2;
@@ -67,9 +67,9 @@ struct Phase {
     long long bias;             // offset in parameters, or -1
     long long layer;            // index of the layer, for its keys and values
     long long splits;           // parts of a row, one warp each: 1, 2, 4 or 8
-    long long shift;            // rotates which blocks get an extra row; equal for all phases that add to x
-    long long source;           // the phase that publishes this one's input
-    long long publishes;        // add to x: 1 if x is complete after this phase
+    long long shift;      // rotates the blocks, so that others get one more row; equal for all phases that add to x
+    long long source;     // the phase that publishes this one's input
+    long long publishes;  // in a phase that adds to x: 1 if x is complete after the phase, otherwise 0
 };
 
 // Data of all phases. T is __half or __nv_bfloat16.
@@ -373,7 +373,7 @@ __device__ void combine_parts(const Model<T>& model, int columns, int keys, int 
         const Word* of_head = model.part_words + head * model.splits * stride;
         float largest = -INFINITY, sum = 0;
         float2 weighted = make_float2(0, 0);
-        constexpr int kPartsPerStep = 2;  // for each part two numbers and log2 of its sum
+        constexpr int kPartsPerStep = 2;  // a thread reads two numbers and the log2 of the sum of each part
         for (int part = 0; part < parts; part += kPartsPerStep) {
             const int count = min(kPartsPerStep, parts - part);
             uint2 data[2 * kPartsPerStep];
@@ -413,8 +413,9 @@ __device__ void take_input(const Model<T>& model, const Work& work, int keys, in
 
 // Multiply this warp's tiles by its part of the input, on tensor cores, two tiles at a time in one pass.
 //
-// An mma.sync multiplies 16 rows by 8 columns; here there are two rows and one column. So a row of operand A is a
-// lane's share of a tile (rows g and g + 8: lanes 4 g ... 4 g + 3 of the first and second tile), and a column of
+// An mma.sync multiplies 16 rows by 8 columns, but a pass has only two rows of weights and one column of input. The
+// shares of the lanes fill the operands instead: a row of operand A is a lane's
+// share of a tile (rows g and g + 8: lanes 4 g ... 4 g + 3 of the first and second tile), and a column of
 // operand B is the same share of the input. Products of a lane's own elements are on the diagonals, and only those are
 // used. That uses an eighth of the tensor cores' arithmetic, but still takes a quarter of the instructions of
 // unpacking, multiplying and adding.
@@ -794,8 +795,8 @@ __device__ void advance(const Model<T>& model, int writer, int position, int lau
     atomicExch(model.arrivals, 0u);
 }
 
-// Run phases first ... last - 1 of the list; logits only if requested. Several launches, each with some of the phases,
-// can compute a token too; the weights of one are loaded before the previous launch has ended.
+// Run phases first ... last - 1 of the list; compute logits only if requested. Several launches, each with some of the
+// phases, can compute a token too: each launch loads its weights before the previous launch has ended.
 template <typename T>
 __global__ void __launch_bounds__(kThreads, 1)
     decode_kernel(const Model<T> model, int first, int last, bool logits, int slots, int slot_bytes, int flying,
@@ -866,7 +867,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             const unsigned read = epochs + static_cast<unsigned>(work.source);
             if (work.kind == kAttention) {
                 attention(model, work, position + 1, reader, read, epochs + number, shared.attended);
-            } else if (work.tiles > 0) {  // a reader without tiles must not read: no writer would wait for it
+            } else if (work.tiles > 0) {  // a block without tiles writes nothing, so no writer waits until it has read
                 for (int next = number - first + 1; next < min(last - first, number - first + 3); ++next) {
                     if (works[next].kind == kAttention) prefetch_keys(model, works[next], position + 1, reader);
                     prefetch_for(model, works[next], reader);

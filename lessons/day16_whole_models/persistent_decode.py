@@ -220,11 +220,11 @@ def _gpt_neox(pack: Packing, state: Mapping[str, Tensor]) -> None:
 
 
 class PersistentDecoder:
-    """Generate tokens of one sequence, with one launch per token, or one per phase that reads the previous phase's results.
+    """Generate tokens of one sequence.
 
-    ``persistent`` selects the former. ``splits``: the most parts of a head's keys. ``most_tokens``: prompt and
-    generated tokens.
-    """  # noqa: E501
+    ``persistent``: if True, one launch computes a token; otherwise a new launch begins with each phase that reads the
+    previous phase's results. ``splits``: the most parts of a head's keys. ``most_tokens``: prompt and generated tokens.
+    """
 
     def __init__(
         self,

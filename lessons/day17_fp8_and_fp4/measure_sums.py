@@ -27,7 +27,10 @@ MEANS = [0.0, 3.0]
 
 
 def compared(device: str) -> list[dict[str, float | int | bool]]:
-    """Return a row for each depth, mean and way of summing. ``device`` computes the sums to compare with the CPU's."""
+    """Return a row for each depth, each mean of the inputs and each way to sum.
+
+    ``device`` computes the sums that are compared with the CPU's.
+    """
     theirs, ours = (load_kernel(HERE / "fp8_sums.cu", device=name) for name in (device, "cpu"))
     generator = torch.Generator().manual_seed(17)
     rows: list[dict[str, float | int | bool]] = []

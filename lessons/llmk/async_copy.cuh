@@ -45,9 +45,9 @@ __device__ __forceinline__ void cp_async_16(T* target, const T* source, bool row
 // recomputing them for each copy took more instructions than the mma that used the data.
 //
 // A row in shared memory takes kPitch elements, 16 bytes more than its data, so that eight rows start in different
-// banks. The cost: in every second row, one 32-byte sector is split across two sectors of shared memory, and cp.async
-// requests it from L2 twice. L1 = true lets the L1 cache serve the second request, if the block's shared memory leaves
-// room for it.
+// banks. The cost: every second row begins in the middle of a 32-byte sector of shared memory. A sector of global
+// memory is then copied to two halves of sectors, and cp.async requests it from L2 twice. L1 = true lets the L1 cache
+// serve the second request, if the block's shared memory leaves room for it.
 template <typename T, int kRows, int kDepth, int kThreads, bool L1 = false>
 struct ColumnCopier {
     static constexpr int kVector = 16 / static_cast<int>(sizeof(T));

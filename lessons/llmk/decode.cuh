@@ -56,8 +56,8 @@ struct Decoder {
     static constexpr int kEntries = kQueue > kSums ? kQueue : kSums;
     static constexpr int kBytes = kEntries * 16 + kThreads / kTeam * kHeads * static_cast<int>(sizeof(float2));
 
-    // Copies of a thread per step: kCopies times 16 bytes of keys, and as many of values. The first is of key `row` at
-    // column `column`; the i-th is row_offset(i) rows further.
+    // In each step a thread copies kCopies pieces of 16 bytes of keys, and as many of values. Its first piece is in the
+    // row of key `row`, at column `column`; piece i is row_offset(i) rows further.
     static constexpr int kCopies = kKeys;
     static constexpr int kValues = kKeys * kThreads;  // distance in the queue from a key to its value, in 16 bytes
     __device__ static constexpr int row_offset(int i) { return i * kTeams; }
@@ -184,7 +184,7 @@ struct Decoder {
 #pragma unroll
         for (int reach = kSame; reach < kSame * kKeys / kOwn; reach *= 2) l += __shfl_xor_sync(kAllLanes, l, reach);
         if (lane == lane_of(own() / kKeys * kKeys)) team_stats[team * kHeads + own() / kKeys] = make_float2(m, l);
-        __syncthreads();                                 // also, all threads have used the queue
+        __syncthreads();                                 // stats are stored, and no thread reads the queue any longer
         float* sums = reinterpret_cast<float*>(shared);  // [kTeams][kHeads][kTeam * kWidth]
 #pragma unroll
         for (int h = 0; h < kHeads; ++h) {

@@ -28,8 +28,8 @@ struct TensorDecoder {
     static constexpr int kPitch = DIM + 4;     // floats from row to row of the sums: no bank conflicts
     using Layout = Swizzle<DIM>;
 
-    // Copies of a thread per step: kCopies times 16 bytes of keys, and as many of values. The first is of key `row` at
-    // column `column`; the i-th is row_offset(i) rows and column_offset(i) columns further.
+    // In each step a thread copies kCopies pieces of 16 bytes of keys, and as many of values. Its first piece is in the
+    // row of key `row`, at column `column`; piece i is row_offset(i) rows and column_offset(i) columns further.
     static constexpr int kEach = DIM / 64, kCopies = kKeys / 4 * kEach;
     static constexpr int kValues = kTile / 8;  // distance in the queue from a key to its value, in 16 bytes
     __device__ static constexpr int row_offset(int i) { return i / kEach * 4; }
@@ -148,7 +148,7 @@ struct TensorDecoder {
         float2* stats = reinterpret_cast<float2*>(shared + kEntries);  // [kWarps][kHeads]
         l = warp_sum<4>(l);
         if (lane % 4 == 0) stats[warp * kHeads + lane / 4] = make_float2(m, l);
-        __syncthreads();                                 // also, all warps have used their queues
+        __syncthreads();                                 // stats are stored, and no warp reads its queue any longer
         float* sums = reinterpret_cast<float*>(shared);  // [kWarps][kHeads][kPitch]
 #pragma unroll
         for (int c = 0; c < kAcross; ++c) {

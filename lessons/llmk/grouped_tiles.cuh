@@ -55,8 +55,8 @@ struct GroupedTiles {
     }
 };
 
-// Store 16 x 64 elements from swizzled shared memory with one warp, without rows from `rows` and columns from `columns`
-// on. `stride`: elements from row to row at `to`.
+// With one warp, store a tile of 16 x 64 elements from swizzled shared memory: only its first `rows` rows and `columns`
+// columns. `stride`: elements from row to row at `to`.
 template <typename T>
 __device__ __forceinline__ void store_swizzled(T* to, const unsigned char* from, int rows, int columns, int stride) {
     for (int i = threadIdx.x % 32; i < 16 * 8; i += 32) {

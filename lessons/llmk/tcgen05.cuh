@@ -114,7 +114,8 @@ __device__ __forceinline__ void tcgen05_fence_after_thread_sync() {
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 }
 
-// Return the first lane that this warp can read, as part of a tensor-memory address; add the column.
+// Return the first lane that this warp can read, as the lane field of a tensor-memory address. The caller adds the
+// column.
 __device__ __forceinline__ unsigned tmem_lane_offset() { return threadIdx.x / 32 % 4 * 32 << 16; }
 
 // tcgen05.ld.32x32b.x32: load 32 columns; lane i of the warp receives those of lane i of its quarter. The whole warp

@@ -6,7 +6,7 @@
 #include "llmk/vector.cuh"
 
 // Return theta^(-2 pair / rotary_dim) in turns per position. The product with a position has up to 17 bits of whole
-// turns, and its fraction needs 24 more bits, so both are doubles. The fraction alone fits a float.
+// turns, and its fraction needs 24 more bits, so the frequency and the product are doubles. The fraction fits a float.
 __device__ double turns_per_position(int pair, int rotary_dim, double log2_theta) {
     return exp2(-2.0 * pair / rotary_dim * log2_theta) * 0.15915494309189535;  // 1 / (2 pi)
 }
@@ -26,8 +26,8 @@ constexpr int kMaxTokens = 16;  // tokens per block, at most
 
 // Angles depend on the token and the pair but not on the head. A block computes the angles of its tokens and of kPairs
 // neighboring pairs once, in shared memory, for all heads. Each thread rotates V neighboring pairs at a time. It starts
-// the first loads before it computes angles, so that memory is busy meanwhile. With 16-bit elements a block has as many
-// 16-byte pieces as with floats, but twice the pairs: there, eight blocks per SM were faster than six.
+// the first loads before it computes angles, so that memory is busy meanwhile. With 16-bit elements a 16-byte piece has
+// twice as many pairs as with floats; for them eight blocks per SM were faster than six.
 //
 // x, out: [tokens, heads, head_dim]   positions: [tokens]   rotary_dim / 2 and head_dim are multiples of V
 template <typename T, int V>

@@ -18,7 +18,7 @@ constexpr int kSecondPart = 16;
 static_assert(kSecondPart < kDepth - 16, "before the wait for the next stage");
 constexpr int kVector = 8;    // elements in 16 bytes
 constexpr int kBand = 8;      // rows of tiles in a band, see below
-constexpr int kEnough = 120;  // blocks, for the SMs of a large GPU: an A100 has 108, an H200 132
+constexpr int kEnough = 120;  // blocks that occupy about all SMs of a large GPU: an A100 has 108 SMs, an H200 132
 constexpr int kWarpsDown = 4, kWarpsAcross = 2, kWarps = kWarpsDown * kWarpsAcross;
 constexpr int kThreads = 32 * kWarps;
 

@@ -23,7 +23,7 @@ constexpr int kWarpRows = 64;  // a warp computes 64 x 32 gates and the 64 x 32 
 constexpr int kWarpFeatures = 32;
 constexpr int kWarpsAcross = kTileFeatures / kWarpFeatures;
 constexpr int kThreads = 32 * kWarpsAcross * (kTileRows / kWarpRows);
-constexpr int kVector = 8;  // elements of 16 bytes
+constexpr int kVector = 8;  // elements in 16 bytes
 template <typename T, int ROWS>
 using Copier = llmk::ColumnCopier<T, ROWS, kDepth, kThreads>;
 constexpr int kRow = Copier<__half, kTileRows>::kPitch;  // a row in shared memory is 144 bytes: no bank conflicts

@@ -25,7 +25,7 @@ constexpr int kWarpTile = 64;  // a warp computes 64 x 64 of the outputs
 constexpr int kWarpsAcross = kTile / kWarpTile;
 constexpr int kWarps = kWarpsAcross * kWarpsAcross;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kVector = 8;  // elements of 16 bytes
+constexpr int kVector = 8;  // elements in 16 bytes
 template <typename T>
 using Columns = llmk::ColumnCopier<T, kTile, kDepth, kThreads>;
 constexpr int kLanes = Columns<__half>::kLanes;      // threads that share a row of a stage
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     __pipeline_wait_prior(0);
     __syncthreads();  // all threads have used the last stage, and the factors are stored
     sums += warp * kWarpSums;
-    constexpr int kOutLanes = kWarpTile / kVector;  // that share a row of outputs
+    constexpr int kOutLanes = kWarpTile / kVector;  // lanes that share a row of outputs
     const int lane = threadIdx.x % 32, column = lane % kOutLanes * kVector, feature = feature0 + warp_feature + column;
 #pragma unroll
     for (int i = 0; i < kFragments; ++i) {

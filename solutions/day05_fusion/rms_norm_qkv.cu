@@ -1,8 +1,9 @@
 // RMSNorm and the projections to queries, keys and values in one kernel, for 1 to 16 rows, f16 or bf16 in, f32 sums:
 // q = normed q_weight^T + q_bias with normed = x / sqrt(mean(x^2) + eps) * norm_weight; k and v likewise.
 //
-// This is day 4's matmul for a few rows. It processes the tiles of q, then those of k, then those of v. Every team of
-// warps reads all of x: in its first strip it adds up the squares. The factor of a row is applied to the finished sums.
+// This is day 4's matmul for a few rows. It processes the tiles of q, then those of k, then those of v. A team of warps
+// computes strips of 1 or 2 tiles. It reads all of x for each strip, and adds up the squares in its first one. The
+// factor of a row is applied to the finished sums.
 // norm_weight, one number per column, is multiplied into the weights when they are loaded.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -25,7 +25,7 @@ constexpr int kThreads = kQueries / kWarpQueries * 32;
 constexpr int kKeys = 64;          // keys per tile
 constexpr int kGroup = 32;         // keys whose scores are in registers at a time: four MMAs of 8
 constexpr int kStages = 3;         // tiles of keys in flight or in use
-constexpr int kVector = 8;         // elements of 16 bytes
+constexpr int kVector = 8;         // elements in 16 bytes
 constexpr float kLowest = -1e30f;  // below every score; unlike with -infinity, differences are never NaN
 static_assert(kQueries <= kStages * kKeys, "the queries pass through the memory of the keys");
 
@@ -36,7 +36,8 @@ __host__ __device__ constexpr int key_of(int row) {
 }
 
 // q: [batch * heads, query_len, head_dim]   k: [batch * heads, key_len, head_dim]   out: [batch * heads, query_len, key_len]
-// D: 64 or 128, at least head_dim   VECTORS: rows of q and k start at multiples of 16 bytes   wide_out: rows of out do
+// D: 64 or 128, at least head_dim   VECTORS: rows of q and k start at multiples of 16 bytes
+// wide_out: rows of out start at multiples of 16 bytes
 template <int D, bool VECTORS>
 __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
     scores_softmax_kernel(const __half* __restrict__ q, const __half* __restrict__ k, __half* __restrict__ out,

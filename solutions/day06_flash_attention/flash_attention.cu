@@ -38,8 +38,8 @@ struct Shape {
 
 // Shared memory has 32 banks, and rows of 32, 64 or 128 floats put the same column of every row into the same banks.
 // The lanes that read together read one column of 8 different keys, so rows of k are one float4 longer than they need
-// to be. They also read one column of two queries; every other group of 8 queries has the halves of each 8 float4s
-// swapped.
+// to be. The same lanes also read one column of two queries, which belong to neighboring groups of 8 queries. So every
+// other group has the two halves of each 8 float4s swapped, and the two queries lie in different banks.
 __device__ __forceinline__ int swizzle(int query) { return query / kRows % 2 * 4; }
 
 // Start copying rows of `source` (its first `valid_rows` exist) into a tile, straight from global to shared memory,
@@ -80,8 +80,9 @@ __global__ void __launch_bounds__(kThreads, 2)
     float4* p_tile = v_tile + S::kKeys * S::kChunks;     // [kQueries][kKeys], swizzled
 
     // The lanes of a warp form groups of 8 or 16; a group shares 8 queries. Lane bit 1 is the lowest bit of the group's
-    // number, and lane bit 0 is the lowest bit of the place in the group. So of any four neighboring lanes two read the
-    // same query and two the same key, and the hardware serves such 16-byte reads in half the wavefronts.
+    // number, and lane bit 0 is the lowest bit of the place in the group. So four neighboring lanes have two groups,
+    // which determine the query, and two places, which determine the key: each query and each key is read by two of the
+    // lanes. The hardware serves such 16-byte reads in half the wavefronts.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int tx = (lane & 1) | (lane >> 1 & (S::kLanes - 2));
     const int ty = warp * (32 / S::kLanes) + ((lane >> 1 & 1) | (S::kLanes == 8 ? lane >> 3 & 2 : 0));

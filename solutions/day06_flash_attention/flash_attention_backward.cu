@@ -17,9 +17,12 @@
 #include "llmk/vector.cuh"
 
 constexpr int kTile = 64;  // rows (queries or keys) of a tile
-constexpr int kSide = 16;  // a block has kSide x kSide threads: owned rows by other rows, or by columns
+// A block owns the rows of one tile, and loads other rows (keys for queries, queries for keys) tile by tile. Its
+// threads form a square of kSide x kSide: ty counts along the owned rows, tx along the other rows, or along columns of
+// outputs.
+constexpr int kSide = 16;
 constexpr int kThreads = kSide * kSide;
-constexpr int kEach = kTile / kSide;     // owned rows of a thread, and other rows of a thread
+constexpr int kEach = kTile / kSide;     // a thread computes products of kEach owned rows with kEach other rows
 constexpr int kWeightPitch = kTile + 4;  // 4 floats more, so that neighboring rows lie in different banks
 
 struct Sizes {

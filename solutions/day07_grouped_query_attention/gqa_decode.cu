@@ -96,7 +96,8 @@ void launch_decode(const T* q, const T* k, const T* v, const int* lengths, T* ou
         q, k, v, lengths, out, partial_out, partial_stats, heads, kv_heads, max_len, head_dim, splits, scale);
 }
 
-// The decoder for heads of up to DIM columns. f32 has fewer elements per byte, so CUDA cores have time for eight heads.
+// The decoder for heads of up to DIM columns. Loading a float takes twice as long as loading a 16-bit element, so for
+// f32 the CUDA cores have enough time to compute eight heads.
 template <typename T, int DIM>
 using DecoderFor = std::conditional_t<sizeof(T) == 4, llmk::Decoder<T, DIM / 4, 8>, llmk::TensorDecoder<T, DIM>>;
 

@@ -178,8 +178,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     const int query = first_row + i * 16 + h * 8 + lane / 4;
-                    // The keys are relative to this lane's first key, so that the compiler folds the offsets of its
-                    // other keys.
+                    // Count keys from this lane's first key. Then `key` below is a constant after unrolling.
                     const int first = first_key + lane % 4 * 2;
                     const int begin = begin_of(query) - first, end = end_of(query) - first;
 #pragma unroll

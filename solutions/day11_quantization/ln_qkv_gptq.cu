@@ -1,7 +1,8 @@
 // LayerNorm, then query, key and value by one matmul with int4 weights in GPTQ's format: w = (q - zero) * scale.
 //
 //   x: [rows, C]     weight, beta: [C]     bias: [3 C]     out: [3, rows, C]     rows = batch * length
-//   qweight: [C / 8, 3 C]     qzeros: [groups, 3 C / 8]     scales: [groups, 3 C]     g_idx: [C]     y: [rows, C]
+//   qweight: [C / 8, 3 C]     qzeros: [groups, 3 C / 8]     scales: [groups, 3 C]     g_idx: [C]
+//   y: [rows, C], memory for the normalized rows
 //
 // Few rows: the weights limit the time, as in gptq_linear, and the matmul is the same (llmk/int4_rows.cuh). Each block
 // normalizes all rows into shared memory while its first weights are in flight. One kernel: only x, the weights and out
@@ -14,9 +15,9 @@
 //
 // In all of them the *weights* are operand A, 16 columns at a time. Lane (i, t) = (lane / 4, lane % 4) unpacks the
 // words of four columns at k = 8 t ... 8 t + 7 of a step of 32, which gives the pairs (0, 4), (1, 5), (2, 6), (3, 7). y
-// is stored in that order, eight by eight: 0 4 1 5 2 6 3 7. So a lane's part of operand B of mma.sync is 16 contiguous
-// bytes. wgmma reads operand B from shared memory, where a step has pair 0 of the four eights first, then their pair 1,
-// and so on.
+// is stored in groups of eight elements ("eights") in that order: 0 4 1 5 2 6 3 7. So a lane's part of operand B of
+// mma.sync is 16 contiguous bytes. wgmma reads operand B from shared memory. There, a step of four eights has pair 0 of
+// each eight first, then pair 1 of each, and so on.
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -163,7 +164,7 @@ struct Normalized {
     Norm norm;
     Output output;
     Moments* moments;  // shared memory, one per warp
-    float2* lines;     // shared memory, one per row
+    float2* lines;     // shared memory, one per row: the factor and offset that normalize its x
     int first_row, rows, pitch;
     int parts;  // warps that share a row
 
@@ -230,8 +231,8 @@ constexpr int kTileStages = 5;      // stages: one in use, the others in flight
 constexpr int kStripesPerStep = 4;  // stripes of 8 rows per group of mma.sync
 
 struct TileStage {
-    // A row of y has 64 bytes per step, so eight lanes read two rows, which lie in all 32 banks. In the second step the
-    // rows of each such pair are swapped. So the lanes that copy both steps of a row have no bank conflicts either.
+    // A row of y has 64 bytes per step. Eight lanes read two neighboring rows, which occupy all 32 banks. In the second
+    // step the two rows of each pair are swapped, so that lanes that copy both steps of one row have no bank conflicts.
     uint4 y[kSteps][kTileRows][kStep / 8];
     uint4 words[kSteps][kTileThreads];    // the words of each thread
     uint2 scales[kSteps][kTileWarps][8];  // the scales of the four columns of each quad of lanes
@@ -298,7 +299,9 @@ __global__ void __launch_bounds__(kTileThreads, 1)
     };
     for (int s = 0; s < kTileStages - 1; ++s) fetch();
 
-    float sums[kStripes][2][4] = {};  // columns 4 i + 2 j (e < 2) and the next, rows 2 t (even e) and the next
+    // sums[r][j][e] belongs to column 4 i + 2 j (e < 2) or 4 i + 2 j + 1, and to row 8 r + 2 t (even e) or 8 r + 2 t +
+    // 1.
+    float sums[kStripes][2][4] = {};
     for (int number = 0; number < stage_count; ++number) {
         __pipeline_wait_prior(kTileStages - 2);
         __syncthreads();  // this stage has arrived, and no warp reads the previous stage

@@ -28,8 +28,9 @@
 #include "llmk/swizzle.cuh"
 
 // Sizes for heads of DIM columns. Up to 80 columns a warp keeps its queries in registers. Beyond that, the accumulators
-// of two stripes leave no room for the queries, and they are read from shared memory again for each tile of keys. At
-// 256 columns one stripe and its queries fit, so twice as many warps share the tiles.
+// of two stripes leave no room for the queries, and they are read from shared memory again for each tile of keys.
+// Beyond 128 columns a warp has only one stripe, and twice as many warps share the tiles. At 256 columns the queries of
+// that stripe fit into registers.
 template <int DIM>
 struct Shape {
     static constexpr int kStripes = DIM <= 128 ? 2 : 1;  // stripes per warp, of 16 rows each: the height of an mma.sync
@@ -151,7 +152,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
         unsigned weights[kStripes][kKeys / 16][4];
         const T* k_tile = next_tile(true);
         if (needed) {
-            // S = Q K^T. A row of k is a column of operand B, so its neighbors have the layout of mma.sync.
+            // S = Q K^T. A row of k is a column of operand B, so ldmatrix loads the layout of mma.sync untransposed.
             float s[kStripes][kKeys / 8][4] = {};
 #pragma unroll
             for (int c = 0; c < kAcross; ++c) {

@@ -10,8 +10,8 @@
 //   - waits for O and rescales it. P stays in registers: the accumulators of S have the layout of operand A of P v.
 // Blocks are persistent: when one is done, it takes the next tile of queries. Under a causal mask, tiles with many keys
 // come first, and heads whose keys fit the L2 cache come together. Without a mask they come head by head: then many
-// blocks request the same k and v at about the same time, and fewer reads reach L2. Finding the rows of a piece of work
-// takes divisions and loads, so the producer does it, one tile of queries ahead.
+// blocks request the same k and v at about the same time, and one read from L2 serves several requests. Finding the
+// rows of a piece of work takes divisions and loads, so the producer does it, one tile of queries ahead.
 //
 // Sequences are concatenated: sequence b has the tokens query_starts[b] to query_starts[b + 1] - 1 of q and out, and
 // key_starts[b] to key_starts[b + 1] - 1 of k and v. Causal: the last query sees all keys of its sequence.
@@ -403,7 +403,7 @@ static void launch(const T* q, const T* k, const T* v, T* out, int* taken, Probl
     long long blocks = std::min<long long>(items, sms);
     if (!problem.causal && queries == static_cast<long long>(problem.batch) * max_queries) {
         const long long rounds = (items + blocks - 1) / blocks;  // rounds of work, all of equal length
-        blocks = (items + rounds - 1) / rounds;                  // the fewest blocks that need no more rounds
+        blocks = (items + rounds - 1) / rounds;                  // the fewest blocks that take this number of rounds
     }
     cudaMemsetAsync(taken, 0, sizeof(int), stream);
     cudaFuncSetAttribute(attention_kernel<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -419,7 +419,8 @@ static void attention(const T* q, const T* k, const T* v, const int* query_start
                       cudaStream_t stream) {
     if (batch == 0 || heads == 0 || queries == 0) return;
     if (keys == 0) k = v = q;  // a tensor map cannot have 0 rows; nothing is loaded from it
-    // Under a causal mask, group as many heads as have their k and v in half of the L2 cache, in whole groups.
+    // Under a causal mask, process the heads in passes. A pass has as many whole groups of heads as have k and v that
+    // fit in half of the L2 cache.
     const long long head_bytes = 4LL * head_dim * (keys / batch + 1), group = heads / kv_heads;
     const long long pass_heads = causal ? std::max(group, (24LL << 20) / head_bytes * group) : group;
     Problem problem;

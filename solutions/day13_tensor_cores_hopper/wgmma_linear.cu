@@ -154,7 +154,7 @@ static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cuda
     const int tile_rows = (rows + kCluster * kRows - 1) / (kCluster * kRows);
     const int tiles = tile_rows * ((out + kColumns - 1) / kColumns);
     const int most = sms / kCluster, rounds = (tiles + most - 1) / most;
-    const int clusters = (tiles + rounds - 1) / rounds;  // the fewest clusters that need no more rounds
+    const int clusters = (tiles + rounds - 1) / rounds;  // the fewest clusters that take this number of rounds
     cudaFuncSetAttribute(linear_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
     linear_kernel<T><<<kCluster * clusters, kThreads, kSharedBytes, stream>>>(x_map, w_map, y_map, rows, in, out);
 }

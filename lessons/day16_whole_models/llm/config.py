@@ -120,7 +120,7 @@ class _Settings:
         """Return the RoPE settings: from ``rope_parameters``, or from ``rope_scaling`` and separate names."""
         found = self.get("rope_parameters", {}) or self.get("rope_scaling", {})
         if not isinstance(found, dict):
-            raise ConfigError(f"rope_parameters is {found!r}; it must be settings in braces")
+            raise ConfigError(f"rope_parameters is {found!r}; it must be a JSON object")
         kind = found.get("rope_type", found.get("type", "default"))
         if kind != "default":
             raise ConfigError(f"RoPE is scaled ({kind!r}); this library has only plain RoPE")

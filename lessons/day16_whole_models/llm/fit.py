@@ -1,7 +1,7 @@
 """Run our kernels inside transformers' own modules: how to try a kernel in an existing program.
 
 The module keeps its class, weights and signature; only its computation is replaced. So the patch can be undone safely,
-and does not break what else the program passes around.
+and code that calls the module or uses its attributes still works.
 """
 
 from __future__ import annotations

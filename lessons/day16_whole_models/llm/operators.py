@@ -109,8 +109,8 @@ class Operators:
     def launcher(self, name: str, dtype: torch.dtype, *kinds: str) -> Any:
         """Return the launcher of an operator for a type, loading it on first use, and count the call.
 
-        ``kinds``: the operator's kernels that fit, as KERNELS names them, best first; empty if there is only one. A
-        file of your own needs only one of them.
+        ``kinds``: the keys in KERNELS of the kernels that can compute this call, best first; empty if the operator has
+        only one kernel. A file of your own needs the launcher of only one kind.
         """
         found = self._launchers.get((name, dtype, kinds))
         if found is None:
@@ -142,7 +142,7 @@ class Operators:
         for launcher in wanted:
             if launcher in known:
                 return getattr(kernel, launcher), file
-        raise GraderError(f"{file} has no launcher {' or '.join(wanted)}", f"The operator {name} needs it.")
+        raise GraderError(f"{file} has no launcher {' or '.join(wanted)}", f"Define it: the operator {name} calls it.")
 
     def trace(self) -> str:
         """Return the calls as a table, in order of first use."""
@@ -298,7 +298,7 @@ class Operators:
         return max(1, min(-(-self._processors() // blocks), keys // 64, 64))
 
     def _processors(self) -> int:
-        """Return the number of SMs to fill; the simulator has no limit."""
+        """Return the GPU's number of SMs. Return 16 for the simulator, whose number of SMs is not limited."""
         return torch.cuda.get_device_properties(0).multi_processor_count if self.device == "cuda" else 16
 
     def swiglu(self, gate: Tensor, up: Tensor) -> Tensor:

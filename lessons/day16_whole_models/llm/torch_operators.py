@@ -1,7 +1,7 @@
 """Every operator in a few lines of torch: the reference for kernels, and the fallback where there is none.
 
-They have the same arguments and results as the kernels. In float16 and bfloat16 they round where torch rounds; in
-float64 they are the reference of the layer errors.
+They have the same arguments and results as the kernels. In float16 and bfloat16 they round where torch rounds. In
+float64 they compute the exact values from which the lesson counts each layer's error.
 """
 
 from __future__ import annotations
