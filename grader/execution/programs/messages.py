@@ -6,14 +6,16 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from grader.course.manifest import FILE as COURSE_FILE
+from grader.execution.build.diagnostics import CompileError, located
 from grader.execution.build.diagnostics import explain as explain_one_file
-from grader.execution.build.diagnostics import located
 from grader.execution.programs.files import read_text
 from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.toolchain.compilers import Compiler
 from grader.setup.errors import BuildError
 
 _COLUMN = re.compile(r"^([^:\n]+:\d+):\d+: (?=fatal error|error|warning|note)", re.MULTILINE)
+_MISSING_HEADER = re.compile(r"No such file or directory|' file not found")
 _OPENMP = ("omp_", "GOMP_", "__kmpc_")
 _LINKED = re.compile(r": undefined reference to [`'‘](.*?)['’]$", re.MULTILINE)
 
@@ -22,10 +24,8 @@ def explain(output: str, files: Sequence[Path], compiler: Compiler) -> BuildErro
     """Return the output of a failed compiler or linker as an error."""
     missing = dict.fromkeys(_LINKED.findall(output))
     if "main" in missing:
-        return BuildError(
-            "the program has no main",
-            "Pass the file that defines it as well. For an exercise's file, use `grader check`.",
-        )
+        exercise = " For an exercise's file, use `grader check`." if _in_a_course() else ""
+        return BuildError("the program has no main", f"Pass the file that defines it as well.{exercise}")
     if missing:
         named = ", ".join(list(missing)[:8])
         if all(name.startswith(_OPENMP) for name in missing):
@@ -49,7 +49,14 @@ def _explain_by_file(output: str, files: Sequence[Path], compiler: Compiler) -> 
     text = read_text(file) if file.is_file() else ""
     shown = output.replace(f"{file}:", f"{file.name}:")
     problem = explain_one_file(shown, Path(file.name), text, None, compiler)
+    if _MISSING_HEADER.search(problem.message):
+        return CompileError(problem.message, "Name the folder of the header with -I.", problem.diagnostics)
     return problem
+
+
+def _in_a_course() -> bool:
+    here = Path.cwd()
+    return any((folder / COURSE_FILE).is_file() for folder in (here, *here.parents))
 
 
 def placed(problem: RewriteError, places: Sequence[tuple[str, int]]) -> RewriteError:

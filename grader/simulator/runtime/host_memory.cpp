@@ -58,7 +58,7 @@ cudaError_t no_room(const char* call, size_t bytes, const void* caller) {
 // Allocates memory and stores its address in *pointer. For a submission's call, the caller has checked that it may
 // write there.
 cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t bytes, const void* caller) {
-    if (!pointer) return refuse(call, cudaErrorInvalidValue, "the address of the pointer is null");
+    if (!pointer) return refuse(call, cudaErrorInvalidValue, "the address of the pointer is null", caller);
     *pointer = nullptr;
     if (current_fault()) return fault();
     if (cudaError_t error = captures::forbids_unsafe(call)) return error;
@@ -84,7 +84,7 @@ cudaError_t release(const char* call, void* pointer, const void* caller) {
     if (cudaError_t error = captures::forbids_unsafe(call)) return error;
     streams::host_waited_for_all();
     size_t bytes;
-    if (!arena::release(pointer, &bytes)) return refuse(call, cudaErrorInvalidValue, not_allocated);
+    if (!arena::release(pointer, &bytes)) return refuse(call, cudaErrorInvalidValue, not_allocated, caller);
     events::release(pointer, bytes, caller);
     return cudaSuccess;
 }
@@ -135,10 +135,10 @@ cudaError_t copy(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaSt
     if (current_fault()) return fault();
     if (rows.width == 0 || rows.height == 0) return cudaSuccess;
     if (rows.width > rows.to_pitch || rows.width > rows.from_pitch) {
-        return refuse(call, cudaErrorInvalidPitchValue, "the width exceeds a pitch: rows would overlap");
+        return refuse(call, cudaErrorInvalidPitchValue, "the width exceeds a pitch: rows would overlap", caller);
     }
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
-        return refuse(call, cudaErrorInvalidMemcpyDirection, "invalid copy direction");
+        return refuse(call, cudaErrorInvalidMemcpyDirection, "invalid copy direction", caller);
     }
     Operation operation = {OperationKind::copy, call, caller};
     operation.rows = rows;
@@ -153,7 +153,7 @@ cudaError_t fill(const char* call, const Rows& rows, cudaStream_t stream, const 
     if (current_fault()) return fault();
     if (rows.width == 0 || rows.height == 0) return cudaSuccess;
     if (rows.width > rows.to_pitch) {
-        return refuse(call, cudaErrorInvalidPitchValue, "the width exceeds a pitch: rows would overlap");
+        return refuse(call, cudaErrorInvalidPitchValue, "the width exceeds a pitch: rows would overlap", caller);
     }
     Operation operation = {OperationKind::fill, call, caller};
     operation.rows = rows;
@@ -227,7 +227,7 @@ cudaError_t perform_allocation(const Operation& operation) {
 cudaError_t perform_release(const Operation& operation) {
     size_t bytes;
     if (!arena::find(operation.rows.to, &bytes)) {
-        return refuse(operation.call, cudaErrorInvalidValue, not_allocated);
+        return refuse(operation.call, cudaErrorInvalidValue, not_allocated, operation.caller);
     }
     events::release(operation.rows.to, bytes, operation.caller);
     arena::release(operation.rows.to, &bytes);
@@ -243,11 +243,12 @@ namespace {
 constexpr char not_a_variable[] = "the symbol is not a __device__ or __constant__ variable";
 
 // Finds `bytes` bytes at an offset in a device variable.
-cudaError_t find_part(const char* call, const void* symbol, size_t bytes, size_t offset, char** part) {
+cudaError_t find_part(const char* call, const void* symbol, size_t bytes, size_t offset, const void* caller,
+                      char** part) {
     GlobalVariable variable;
-    if (!find_symbol(symbol, &variable)) return refuse(call, cudaErrorInvalidSymbol, not_a_variable);
+    if (!find_symbol(symbol, &variable)) return refuse(call, cudaErrorInvalidSymbol, not_a_variable, caller);
     if (offset > variable.bytes || bytes > variable.bytes - offset)
-        return refuse(call, cudaErrorInvalidValue, "the byte count exceeds the variable");
+        return refuse(call, cudaErrorInvalidValue, "the byte count exceeds the variable", caller);
     *part = variable.base + offset;
     return cudaSuccess;
 }
@@ -301,39 +302,48 @@ cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {
     GlobalVariable variable;
     bool known = find_symbol(symbol, &variable);
     *sandbox::result(address) = known ? variable.base : nullptr;
-    return known ? cudaSuccess : refuse("cudaGetSymbolAddress", cudaErrorInvalidSymbol, not_a_variable);
+    return known ? cudaSuccess
+                 : refuse("cudaGetSymbolAddress", cudaErrorInvalidSymbol, not_a_variable, __builtin_return_address(0));
 }
 
 cudaError_t cudaGetSymbolSize(size_t* bytes, const void* symbol) {
     GlobalVariable variable;
-    if (!find_symbol(symbol, &variable)) return refuse("cudaGetSymbolSize", cudaErrorInvalidSymbol, not_a_variable);
+    if (!find_symbol(symbol, &variable))
+        return refuse("cudaGetSymbolSize", cudaErrorInvalidSymbol, not_a_variable, __builtin_return_address(0));
     *sandbox::result(bytes) = variable.bytes;
     return cudaSuccess;
 }
 
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind) {
     char* to = nullptr;
-    if (cudaError_t error = find_part("cudaMemcpyToSymbol", symbol, bytes, offset, &to)) return error;
+    if (cudaError_t error = find_part("cudaMemcpyToSymbol", symbol, bytes, offset, __builtin_return_address(0), &to))
+        return error;
     return copy("cudaMemcpyToSymbol", one_row(to, from, bytes), kind, nullptr, false, __builtin_return_address(0));
 }
 
 cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes, size_t offset,
                                     cudaMemcpyKind kind, cudaStream_t stream) {
     char* to = nullptr;
-    if (cudaError_t error = find_part("cudaMemcpyToSymbolAsync", symbol, bytes, offset, &to)) return error;
+    if (cudaError_t error =
+            find_part("cudaMemcpyToSymbolAsync", symbol, bytes, offset, __builtin_return_address(0), &to))
+        return error;
     return copy("cudaMemcpyToSymbolAsync", one_row(to, from, bytes), kind, stream, true, __builtin_return_address(0));
 }
 
 cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
     char* from = nullptr;
-    if (cudaError_t error = find_part("cudaMemcpyFromSymbol", symbol, bytes, offset, &from)) return error;
+    if (cudaError_t error =
+            find_part("cudaMemcpyFromSymbol", symbol, bytes, offset, __builtin_return_address(0), &from))
+        return error;
     return copy("cudaMemcpyFromSymbol", one_row(to, from, bytes), kind, nullptr, false, __builtin_return_address(0));
 }
 
 cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
                                       cudaStream_t stream) {
     char* from = nullptr;
-    if (cudaError_t error = find_part("cudaMemcpyFromSymbolAsync", symbol, bytes, offset, &from)) return error;
+    if (cudaError_t error =
+            find_part("cudaMemcpyFromSymbolAsync", symbol, bytes, offset, __builtin_return_address(0), &from))
+        return error;
     return copy("cudaMemcpyFromSymbolAsync", one_row(to, from, bytes), kind, stream, true, __builtin_return_address(0));
 }
 

@@ -50,7 +50,7 @@ KINDS = (
         check="memcheck",
         title="host access to device memory",
         text=lambda f: f"host code makes {an_access(f)} of device memory: {position(f)}",
-        why="A launcher runs on the CPU, which cannot follow a device pointer.",
+        why="Host code runs on the CPU, which cannot follow a device pointer.",
         fix="Access the memory in a kernel, or copy it with cudaMemcpy.",
         look="the access by host code",
         stage="correct",
@@ -115,7 +115,7 @@ KINDS = (
         title="simulator report missing",
         text="the kernel returned, but the simulator's report is missing or cannot be read",
         why="Without a report nothing is known about the run.",
-        fix="Look for a write far outside a tensor: it may have overwritten the report.",
+        fix="Look for a write far outside an array: it may have overwritten the report.",
         look="the kernel",
     ),
     FindingKind(

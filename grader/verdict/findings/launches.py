@@ -38,6 +38,12 @@ def _refused(finding: Finding) -> str:
     return f"{payload.call} failed with CUDA error {payload.error}: {payload.reason}"
 
 
+def _correction(finding: Finding) -> str:
+    if payload_of(RefusedCall, finding).call.startswith("cuda"):
+        return "Correct the argument that the message is about."
+    return "Compare the arguments with the limits that the message names."
+
+
 KINDS = (
     FindingKind(
         name="refused",
@@ -45,7 +51,7 @@ KINDS = (
         title="failed call",
         text=_refused,
         why="The kernel did not run, or the call had no effect.",
-        fix="Compare the arguments with the limits that the message names.",
+        fix=_correction,
         look="the launch or call that fails",
         stage="correct",
         payload=RefusedCall,
@@ -175,8 +181,8 @@ KINDS = (
         check="fault",
         title="out of memory",
         text=_reason,
-        why="The simulator needs memory for the tensors and for the state that it keeps of each element.",
-        fix="Use smaller tensors, or close other programs.",
+        why="The simulator needs memory for the data and for the state that it keeps of each element.",
+        fix="Use smaller sizes, or close other programs.",
         look="the launch that ran out of memory",
         stage="correct",
         payload=Reason,

@@ -162,9 +162,8 @@ KINDS = (
         title="access to the shared memory of a block that may have ended",
         text=lambda f: f"{access(f)} of {position(f)}, which belongs to another block of the cluster",
         why="When a block ends, its shared memory may be assigned to another block.",
-        fix="Add cluster.sync() (llmk::cluster_sync) after the last access to another block's shared memory, before "
-        "any "
-        "block of the cluster returns.",
+        fix="Add cluster.sync() after the last access to another block's shared memory, before any block of the "
+        "cluster returns.",
         look="the access to another block's shared memory",
         sample_access="read",
         has_memory=True,

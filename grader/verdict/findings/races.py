@@ -127,10 +127,8 @@ def _between_streams_fix(finding: Finding) -> str:
         )
     return (
         "Call cudaEventRecord(event, first) after the first operation and cudaStreamWaitEvent(second, event) before "
-        "the "
-        "second, or cudaStreamSynchronize(first) between them. Join streams of the launcher's own to the stream that "
-        "it "
-        "was given."
+        "the second, or cudaStreamSynchronize(first) between them. Before a function returns, join the streams that "
+        "it created to the stream that it was given."
     )
 
 
@@ -187,9 +185,8 @@ KINDS = (
         text=_race,
         why=_WHY,
         fix=_fix(
-            "Put cluster.sync() (llmk::cluster_sync, PTX barrier.cluster.arrive and barrier.cluster.wait) between "
-            "the two "
-            "accesses, or let one thread arrive at an mbarrier for which the other waits."
+            "Put cluster.sync() (PTX barrier.cluster.arrive and barrier.cluster.wait) between the two accesses, or let "
+            "one thread arrive at an mbarrier for which the other waits."
         ),
         look="the race between blocks of a cluster",
         sample_access="read",
