@@ -12,6 +12,9 @@ all checks and one worker, in a separate process. That process can read the prog
 a copy of the program's folder. Each outcome is appended to FOLDER/results.jsonl at once. An interrupted run continues
 from there unless ``--again`` is given. ``--record`` writes the outcomes to the record.
 
+An entry without ``include`` finds the headers of its repository, the nearest first. If functions are missing, the other
+files of its folder are added, and OpenMP for ``omp_`` functions.
+
 An entry with ``make`` is built with the unmodified makefile of its folder, in a jail, with ``grader nvcc`` in place of
 nvcc. ``before`` is a shell command that runs first, ``program`` is the file that the makefile builds, and ``inputs``
 are files that tests/execution/programs/inputs.py generates. A file of kernels without a main function is only compiled.
@@ -315,11 +318,48 @@ def _built(entry: Entry, tree: Path) -> Path:
     if "launcher" in entry:
         files = [LAUNCHERS / entry["launcher"], *files]
         include.append(LAUNCHERS)
-    if not files:
-        folder_files = sorted(path for path in folder.iterdir() if language_of(path) and path.suffix != ".cuh")
-        files = folder_files if place == folder else [place]
+    elif "include" not in entry:
+        include += header_folders(folder, tree)
+    sources = sorted(path for path in folder.iterdir() if language_of(path) and path.suffix != ".cuh")
+    others = []
+    if not files and place == folder:
+        files = sources
+    elif not files:
+        files, others = [place], [path for path in sources if path != place and not _defines_main(path)]
     defines = tuple(f"-D{define}" for define in entry.get("define", []))
-    return build_program([unit(file, tuple(include), defines) for file in files], Options(run=run_in(Jail("bwrap"))))
+
+    flags: tuple[str, ...] = ()
+    while True:
+        try:
+            options = Options(host_flags=flags, run=run_in(Jail("bwrap")))
+            return build_program([unit(file, tuple(include), defines) for file in files], options)
+        except GraderError as problem:
+            if "used but not defined: " not in problem.message:
+                raise
+            if "omp_" in problem.message and not flags:
+                flags = ("-fopenmp",)
+            elif others:
+                files, others = [*files, *others], []
+            else:
+                raise
+
+
+def _defines_main(path: Path) -> bool:
+    return re.search(r"\bmain\s*\(", path.read_text(encoding="utf-8", errors="replace")) is not None
+
+
+def header_folders(folder: Path, tree: Path) -> list[Path]:
+    """Return the folders of the repository that contain headers, nearest first, but at most 20.
+
+    Of folders at the same distance, those that are named after headers come first.
+    """
+    found = {path.parent for path in tree.rglob("*") if path.suffix in (".h", ".hpp", ".cuh") and path.is_file()}
+    named = ("include", "inc", "common", "utils", "util")
+
+    def order(path: Path) -> tuple[int, bool, Path]:
+        return len(Path(os.path.relpath(path, folder)).parts), path.name.lower() not in named, path
+
+    return sorted(found - {folder}, key=order)[:20]
 
 
 def _ran(entry: Entry, tree: Path, folder: Path, program: Path, seconds: float) -> Entry:

@@ -135,6 +135,29 @@ def test_a_missing_repository_or_network_is_reported(
     assert "no program with 'three'" in capsys.readouterr().err
 
 
+def test_headers_and_missing_functions_are_found(
+    record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "there" / "one" / "programs"
+    files = {
+        "b/deep/main.cu": '#include "size.h"\n#include <cstdio>\n#include <omp.h>\nint twice(int);\n'
+        'int main() { puts(twice(SIZE) * omp_get_num_devices() == 0 && SIZE == 7 ? "PASSED" : "FAILED"); }\n',
+        "b/deep/twice.cpp": "int twice(int x) { return 2 * x; }\n",
+        "b/deep/other.cu": "int main() { return 1; }\n",
+        "b/a/size.h": "#error another program's\n",
+        "b/include/size.h": "#define SIZE 7\n",
+    }
+    for name, text in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+    git(place, "add", ".")
+    git(place, "commit", "--quiet", "-m", "more")
+    commit = git(place, "rev-parse", "HEAD").strip()
+    programs = [{"repository": "one/programs", "path": "b/deep/main.cu", "outcome": "right"}]
+    public.save(record, {"about": "", "commits": {"one/programs": commit}, "programs": programs})
+    assert public.main([str(tmp_path), "--fetch"]) == 0, capsys.readouterr().out
+
+
 def test_the_record_is_as_the_command_writes_it() -> None:
     record = json.loads(public.RECORD.read_text())
     names = [public.name(one) for one in record["programs"]]

@@ -49,6 +49,17 @@ stable 1 3 5 7 9
 partitioned 1 5
 sum 13 of 3
 """
+SEARCHES = """\
+values 2 0 1
+searched 1 0 0
+found 11 1
+sums 1 2 3
+"""
+# The numbers of complex.cu for the host, as printed by a program that nvcc 13.0 built.
+COMPLEX = """\
+9 -3 -0.46154 -0.30769 9.5623 4.0311 -0 -0 8.2586 10.563 0.030769 -0.24615 11.5 3 -1.0777 -1.2478
+0.53747 -2.7909 -15.75 4 2.2552 -3.0411 14.524 6 0.84088 0.70791 816 0 0 0 0 0
+"""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +78,14 @@ def test_random_numbers_and_partitions_are_those_of_thrust(capfd: pytest.Capture
     outcome = execute(build_program([unit(FILE.with_name("thrust_random.cu"), (), ())], Options()))
     assert outcome.report is not None and outcome.report.findings == [] and outcome.exit_code == 0
     said = capfd.readouterr().out
-    assert said == NUMBERS + 2 * PARTITIONS + NUMBERS + "values 2 0 1\n"
+    assert said == NUMBERS + 2 * PARTITIONS + NUMBERS + SEARCHES
+
+
+def test_complex_numbers_are_those_of_nvidia(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = execute(build_program([unit(FILE.with_name("complex.cu"), (), ())], Options()))
+    assert outcome.report is not None and outcome.report.findings == [] and outcome.exit_code == 0
+    host, device = capfd.readouterr().out.splitlines()
+    assert host.split() == device.split() == COMPLEX.split()
 
 
 @pytest.mark.parametrize("compiler", ["", "clang++"])
@@ -103,7 +121,7 @@ def test_mistakes_are_reported_at_their_line(
             "#include <thrust/random.h>\nthrust::linear_congruential_engine<unsigned, 1664525, 1, 4294967291u> engine;",
             "m % a < m / a",
         ),
-        ("#include <thrust/complex.h>", "the simulator does not have this header of Thrust"),
+        ("#include <thrust/set_operations.h>", "the simulator does not have this header of Thrust"),
         ("#include <cub/device/device_histogram.cuh>", "the simulator does not have CUB's device-wide functions"),
         ("#include <thrust/sort.h>\nvoid f(int* x) { thrust::shuffle(x, x + 9, 1); }", "shuffle"),
     ],

@@ -241,6 +241,40 @@ inline cublasStatus_t cublasGetMatrix(int rows, int columns, int bytes, const vo
                ? CUBLAS_STATUS_MAPPING_ERROR
                : CUBLAS_STATUS_SUCCESS;
 }
+inline cublasStatus_t cublasSetVectorAsync(int n, int bytes, const void* x, int x_step, void* y, int y_step,
+                                           cudaStream_t stream) {
+    size_t size = static_cast<size_t>(bytes);
+    return cudaMemcpy2DAsync(y, size * static_cast<size_t>(y_step), x, size * static_cast<size_t>(x_step), size,
+                             static_cast<size_t>(n), cudaMemcpyHostToDevice, stream)
+               ? CUBLAS_STATUS_MAPPING_ERROR
+               : CUBLAS_STATUS_SUCCESS;
+}
+inline cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb,
+                                           cudaStream_t stream) {
+    size_t size = static_cast<size_t>(bytes);
+    return cudaMemcpy2DAsync(b, size * static_cast<size_t>(ldb), a, size * static_cast<size_t>(lda),
+                             size * static_cast<size_t>(rows), static_cast<size_t>(columns), cudaMemcpyHostToDevice,
+                             stream)
+               ? CUBLAS_STATUS_MAPPING_ERROR
+               : CUBLAS_STATUS_SUCCESS;
+}
+inline cublasStatus_t cublasGetVectorAsync(int n, int bytes, const void* x, int x_step, void* y, int y_step,
+                                           cudaStream_t stream) {
+    size_t size = static_cast<size_t>(bytes);
+    return cudaMemcpy2DAsync(y, size * static_cast<size_t>(y_step), x, size * static_cast<size_t>(x_step), size,
+                             static_cast<size_t>(n), cudaMemcpyDeviceToHost, stream)
+               ? CUBLAS_STATUS_MAPPING_ERROR
+               : CUBLAS_STATUS_SUCCESS;
+}
+inline cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb,
+                                           cudaStream_t stream) {
+    size_t size = static_cast<size_t>(bytes);
+    return cudaMemcpy2DAsync(b, size * static_cast<size_t>(ldb), a, size * static_cast<size_t>(lda),
+                             size * static_cast<size_t>(rows), static_cast<size_t>(columns), cudaMemcpyDeviceToHost,
+                             stream)
+               ? CUBLAS_STATUS_MAPPING_ERROR
+               : CUBLAS_STATUS_SUCCESS;
+}
 
 // cublas_v2.h of NVIDIA defines the names without a suffix as macros of these.
 #define cublasCreate_v2 cublasCreate

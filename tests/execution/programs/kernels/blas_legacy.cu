@@ -45,6 +45,12 @@ int main() {
     cublasSscal_v2(handle, 6, &alpha, d_b, 1);
     cublasDestroy_v2(handle);
     show("v2", d_b, 6);
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    cublasSetVectorAsync(3, sizeof(float), a, 2, d_c, 1, stream);
+    cublasGetMatrixAsync(1, 3, sizeof(float), d_c, 1, a, 1, stream);
+    cudaStreamSynchronize(stream);
+    printf("async %g %g %g\n", a[0], a[1], a[2]);
     cublasFree(d_a), cublasFree(d_b), cublasFree(d_c);
     return cublasShutdown();
 }

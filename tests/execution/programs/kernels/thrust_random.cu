@@ -1,12 +1,15 @@
 // Thrust's random numbers on the host and on the device, and partitions with and without a stencil.
 #include <cstdio>
+#include <thrust/binary_search.h>
 #include <thrust/copy.h>
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
 #include <thrust/host_vector.h>
 #include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/discard_iterator.h>
 #include <thrust/partition.h>
 #include <thrust/random.h>
+#include <thrust/reduce.h>
 #include <thrust/sequence.h>
 #include <thrust/sort.h>
 #include <thrust/transform.h>
@@ -103,4 +106,13 @@ int main(int argc, char** argv) {
     thrust::sequence(thrust::device, values.begin(), values.end());
     thrust::sort_by_key(thrust::device, keys.begin(), keys.end(), values.begin());
     show("values", values.begin(), values.end());
+    thrust::lower_bound(keys.begin(), keys.end(), values.begin(), values.end(), values.begin());
+    show("searched", values.begin(), values.end());
+    thrust::binary_search(thrust::device, keys.begin(), keys.end(), keys.begin() + 1, keys.end(), values.begin(),
+                          thrust::less<int>());
+    auto second = thrust::upper_bound(keys.begin(), keys.end(), 1);
+    printf("found %d%d %d\n", int(values[0]), int(values[1]), int(second - keys.begin()));
+    auto ends =
+        thrust::reduce_by_key(keys.begin(), keys.end(), keys.begin(), thrust::make_discard_iterator(), values.begin());
+    show("sums", values.begin(), ends.second);
 }

@@ -6,6 +6,7 @@
 
 #include "thrust/host_vector.h"
 // Programs rely on the headers that NVIDIA's header includes.
+#include "thrust/iterator/zip_iterator.h"
 #include "thrust/reduce.h"
 #include "thrust/transform.h"
 

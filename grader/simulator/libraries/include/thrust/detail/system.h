@@ -6,6 +6,7 @@
 // Thrust's own kernels.
 #pragma once
 
+#include <iostream>  // programs rely on it: Thrust includes it
 #include <iterator>
 #include <new>
 #include <stdexcept>
