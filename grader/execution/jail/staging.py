@@ -89,11 +89,12 @@ def scratch_folder() -> Path:
 
 
 def _open_to_all(path: Path) -> bool:
-    """Return whether all users may read a file or folder and enter the folders above it."""
-    path = Path(os.path.realpath(path))
-    mode = path.stat().st_mode
-    wanted = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
-    return mode & wanted == wanted and all(folder.stat().st_mode & stat.S_IXOTH for folder in path.parents)
+    """Return whether all users may read a file or folder and enter the folders above it, and above links to it."""
+    real = Path(os.path.realpath(path))
+    mode = real.stat().st_mode
+    wanted = stat.S_IROTH | (stat.S_IXOTH if real.is_dir() else 0)
+    above = {*real.parents, *path.absolute().parents}
+    return mode & wanted == wanted and all(folder.stat().st_mode & stat.S_IXOTH for folder in above)
 
 
 @functools.cache

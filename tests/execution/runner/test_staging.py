@@ -45,6 +45,19 @@ def test_a_folder_is_copied_again_only_when_a_file_in_it_changed(tmp_path: Path)
     assert second != first and (second / "file").read_text() == "two"
 
 
+@pytest.mark.skipif(not staging.drops_root(), reason="only root copies files for the jail's user")
+def test_a_file_behind_a_link_in_a_closed_folder_is_copied(tmp_path: Path) -> None:
+    folder = staging.scratch_folder()
+    folder.chmod(0o755)
+    file = folder / "file"
+    file.write_text("one")
+    (tmp_path / "link").symlink_to(folder)
+    tmp_path.chmod(0o700)
+    linked = tmp_path / "link" / "file"
+    assert staging.reachable(file) == file
+    assert staging.reachable(linked) != linked and staging.reachable(linked).read_text() == "one"
+
+
 def test_folders_of_dead_processes_are_removed_except_in_other_containers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
