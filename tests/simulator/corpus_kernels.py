@@ -126,6 +126,7 @@ class Simulation:
             "trace": 0,
             "checks": 1,
             "same_value_races": 0,
+            "check_blocks": 0,
         }
         for key, value in {**defaults, **settings}.items():
             assert self.sim.sim_configure(key.encode(), str(value).encode()) == 0, f"{key}={value} was refused"

@@ -81,6 +81,19 @@ def test_reports_and_outputs_are_the_same_every_time(corpus_file):
             assert out.tobytes() == outcomes[1][2].tobytes()
 
 
+@pytest.mark.parametrize("corpus_file", EVERY)
+def test_correct_kernels_have_no_findings_if_only_some_blocks_are_checked(corpus_file: CorpusFile) -> None:
+    kernel = library(corpus_file.path.parent.name)
+    sim, launcher = simulation(kernel.libsim), corpus_file.launcher(clean=True)
+    for _ in range(2):  # the first call only initializes __device__ variables
+        error, _, expected = sim.run(kernel, corpus_file.n, launcher, corpus_file.path)
+    for blocks, seed, workers in ((1, 0, 2), (2, 1, 1)):
+        settings = {"check_blocks": blocks, "check_seed": seed, "workers": workers}
+        sampled, report, out = sim.run(kernel, corpus_file.n, launcher, corpus_file.path, **settings)
+        assert not report.findings, "\n".join(map(text, report.findings))
+        assert sampled == error and out.tobytes() == expected.tobytes()
+
+
 def test_writes_of_the_same_value_are_findings_on_request() -> None:
     [same] = [f for f in FILES["clean"] if f.path.stem == "same_value"]
     kernel = library("clean")

@@ -163,18 +163,21 @@ struct Variable {
     const char* name;
     const char* setting;
     const char* needed;
+    double least;
 };
 constexpr Variable variables[] = {
-    {"GRADER_WORKERS", "workers", "a number of cores from 1 to 64"},
-    {"GRADER_CHECK_BLOCKS", "check_blocks", "a number of blocks, at least 1"},
-    {"GRADER_CHECK_LAUNCHES", "check_launches", "a number of launches, at least 1"},
-    {"GRADER_SEED", "check_seed", "a number from 0 to 4294967295"},
+    {"GRADER_WORKERS", "workers", "a number of cores from 1 to 64", 1},
+    {"GRADER_CHECK_BLOCKS", "check_blocks", "a number of blocks, at least 1", 1},
+    {"GRADER_CHECK_LAUNCHES", "check_launches", "a number of launches, at least 1", 1},
+    {"GRADER_SEED", "check_seed", "a number from 0 to 4294967295", 0},
 };
 
 void set_from_variables() {
     for (const Variable& variable : variables) {
         const char* value = getenv(variable.name);
-        if (value && configure(variable.setting, value) != 0) bad_variable(variable.name, value, variable.needed);
+        if (!value) continue;
+        bool good = configure(variable.setting, value) == 0 && strtod(value, nullptr) >= variable.least;
+        if (!good) bad_variable(variable.name, value, variable.needed);
     }
     const char* timeout = getenv("GRADER_TIMEOUT");
     if (!timeout) return;

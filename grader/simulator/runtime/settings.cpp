@@ -79,10 +79,10 @@ int configure(const char* key, const char* value) {
         good = parse(value, 0, 1e9, &number);
         if (good) settings.note_seconds = number;
     } else if (strcmp(key, "check_blocks") == 0) {
-        good = parse(value, 1, 1e18, &number);
+        good = parse(value, 0, 1e18, &number);
         if (good) settings.check_blocks = static_cast<uint64_t>(number);
     } else if (strcmp(key, "check_launches") == 0) {
-        good = parse(value, 1, 1e9, &number);
+        good = parse(value, 0, 1e18, &number);
         if (good) settings.check_launches = static_cast<uint64_t>(number);
     } else if (strcmp(key, "check_seed") == 0) {
         good = parse(value, 0, 4294967295.0, &number);
