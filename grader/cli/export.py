@@ -87,6 +87,11 @@ def github(
     from grader.classroom.exports import github
 
     course = Course()
+    if not (course.root / "Makefile").is_file():  # a course of `grader init`
+        raise GraderError(
+            f"{course.root} has no Makefile, with which the workflow sets up the course",
+            "Run the command in a clone of the course.",
+        )
     target = out or course.root / github.PLACE
     entries = _entries(course, exercise)
     github.export(entries, target, classroom)

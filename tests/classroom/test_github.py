@@ -54,6 +54,8 @@ def test_titles_are_escaped(course: Course) -> None:
 
 
 def test_the_command_writes_the_workflow_to_githubs_folder(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", "github", "-e", "twice"]) == 2 and "has no Makefile" in capsys.readouterr().err
+    (course.root / "Makefile").touch()
     assert run(["export", "github", "-e", "twice"]) == 0
     assert yaml.safe_load(Path(".github/workflows/classroom.yml").read_text())["jobs"]
     assert run(["export", "github"]) == 2 and "no exercise is named" in capsys.readouterr().err
