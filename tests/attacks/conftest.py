@@ -129,8 +129,8 @@ def wanted_places() -> Iterator[dict[str, str]]:
 def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
     """Return a function that grades an attack.
 
-    It turns off the checks that refuse a submission before it runs, so the jail alone must stop the attack. Exceptions
-    are honest kernels and attacks with EXPECTS_REFUSAL, which those checks must stop.
+    The function turns off the checks that refuse a submission before it runs, so the jail alone must stop the attack.
+    It leaves them on for honest kernels, and for attacks with EXPECTS_REFUSAL, which must be refused.
     """
     monkeypatch.setenv("GRADER_TEST_SECRET", "secret")
     monkeypatch.setattr(client, "LOADING_SECONDS", 1.0)

@@ -2,7 +2,7 @@
 
 Readers must not crash, and their time and memory must be proportional to the size of the text.
 
-``python -m tests.attacks.fuzz --minutes 30 --seed 1 --out FILE`` tries texts for this long. Hypothesis generates some
+``python -m tests.attacks.fuzz --minutes 30 --seed 1 --out FILE`` tries texts for 30 minutes. Hypothesis generates some
 from the tokens of CUDA. The others are kernels and reports of the course with random mutations, such as repeated
 pieces. FILE then holds the number of texts, the maximum processor time and memory for one text, and the failures.
 ``--recorded`` prints the result of a run of half an hour (fuzz.json, which a test reads).
@@ -109,7 +109,7 @@ class Tried:
     most_seconds_of: int = 0
     """The size in bytes of the text that took most_seconds."""
     most_us_per_byte: float = 0.0
-    """For texts of at least 4 KB."""
+    """The most processor time per byte of a text, among texts of at least 4 KB."""
     counted: int = 0
     """The number of texts whose memory was measured."""
     most_memory: int = 0
@@ -130,7 +130,7 @@ def attempt(reader: Callable[[str], None], text: str, tried: Tried) -> None:
     except GraderError as error:
         tried.refused += 1
         if len(str(error)) > 100_000:
-            tried.too_much.append(f"a message of {len(str(error))} characters for {text[:400]!a}")
+            tried.too_much.append(f"the error message is too long: {len(str(error))} characters for {text[:400]!a}")
     except Exception as error:
         tried.crashes.append(f"{type(error).__name__}: {error!s:.200} of {text[:400]!a}")
         return
@@ -323,7 +323,7 @@ def show(data: dict[str, Any]) -> int:
     bad = 0
     for name, tried in data["readers"].items():
         took = (
-            f"at most {tried['most_seconds']:.2f} s of processor time and {tried['most_memory'] / 1e6:.1f} MB for one"
+            f"at most {tried['most_seconds']:.2f} s of processor time and {tried['most_memory'] / 1e6:.1f} MB per text"
         )
         failed = len(tried["crashes"]) + len(tried["too_much"])
         print(f"{name:16} {tried['inputs']:6} texts, {tried['bytes'] / 1e6:5.1f} MB: {took}; {failed} failed")

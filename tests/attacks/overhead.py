@@ -63,12 +63,12 @@ def main() -> int:
                 continue
             more = start(file, tier) - plain
             bad += more > MOST_START
-            print(f"start in {tier:13} {more * 1e3:+7.1f} ms  (at most +{MOST_START * 1e3:.0f})")
+            print(f"start of a process in tier {tier:13} {more * 1e3:+7.1f} ms  (at most +{MOST_START * 1e3:.0f})")
         seconds = stages(file)
         bad += seconds > MOST_STAGE
         print(
-            f"a whole stage correct  {seconds * 1e3:7.1f} ms  (at most {MOST_STAGE * 1e3:.0f}, with a kernel of "
-            f"microseconds)"
+            f"the whole stage 'correct' {seconds * 1e3:7.1f} ms  (at most {MOST_STAGE * 1e3:.0f}, with a kernel that "
+            f"takes microseconds)"
         )
     return bad
 

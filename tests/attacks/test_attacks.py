@@ -39,7 +39,10 @@ def test_controls_get_their_verdict(judged: Judge, tier: str, file: Path) -> Non
 
 @pytest.mark.parametrize("file", files("honest"))
 def test_harmless_uses_pass(judged: Judge, file: Path) -> None:
-    """Check that harmless uses pass, of features that an attack also uses or that a defense once refused by mistake."""
+    """Check that honest kernels pass.
+
+    They use features that an attack also uses, or that a defense once refused by mistake.
+    """
     verdict = judged(file)
     assert verdict.passed, as_text(verdict)
 
@@ -65,7 +68,7 @@ def test_compile_time_attacks_fail(judged: Judge, file: Path, tmp_path: Path) ->
 
 
 def test_one_long_line_is_cut_in_every_report(judged: Judge, tmp_path: Path) -> None:
-    """Each access of the line produces a finding or a compiler error, whose report quotes the line."""
+    """Check reports that quote a line with 1500 mistakes, each of which causes a finding or a compiler error."""
     for wrong in ("x[n + {}] = 1;", "int v{} = nothing;"):
         file = tmp_path / "long.cu"
         body = " ".join(wrong.format(i) for i in range(1500))

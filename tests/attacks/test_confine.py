@@ -54,7 +54,7 @@ X32 = 0x40000000
 
 @dataclass
 class Filter:
-    """A seccomp filter program, with the process id and the address that it was built for."""
+    """A seccomp filter program, and the process id and the code address for which it was built."""
 
     program: list[tuple[int, ...]]
     numbers: dict[str, int]
@@ -173,7 +173,7 @@ def test_a_kernel_on_the_simulator_may_only_compute(asked: Callable[..., list[st
 def test_only_the_runner_writes_to_other_files(asked: Callable[..., list[str]], call: str) -> None:
     filter_ = made(asked, "computing")
     own = filter_.own_place
-    assert own > 1 << 32, "a position-independent executable has a 64-bit address"
+    assert own > 1 << 32, "the executable should be position-independent, with its code above 4 GiB"
     for file in range(10):
         assert filter_(call, file, at=own) == ALLOW
         for place in (0, own - 1, own + 1, own ^ (1 << 32), own ^ (1 << 40), own & 0xFFFFFFFF):

@@ -129,6 +129,9 @@ def test_identifiers_built_by_the_preprocessor_are_found(text: str, word: str) -
 
 
 def test_without_preprocessed_text_no_identifier_is_found() -> None:
-    """Check that a failed preprocessing refuses nothing: compilation fails as well, so no library exists."""
+    """Check that a kernel is not refused if its preprocessing fails.
+
+    Then its compilation fails as well, and there is no library to run.
+    """
     plan = plan_kernel(Path("kernel.cu"), text=GLUE)
     assert unchecked_word(plan, lambda command: Finished(1, "")) == ""

@@ -225,7 +225,9 @@ def test_used_and_defined_symbols(tmp_path: Path) -> None:
     assert imports.symbols(content, imports._DYNAMIC, defined=True) == {"mine"}
     elsewhere = [("absolute", FUNCTION, 0xFFF1), ("past the last section", FUNCTION, 3), ("in a table", FUNCTION, 2)]
     content = library(tmp_path / "a.so", elsewhere).read_bytes()
-    assert imports.symbols(content, imports._DYNAMIC, defined=True, executable=True) == set(), "no symbol is in code"
+    assert imports.symbols(content, imports._DYNAMIC, defined=True, executable=True) == set(), (
+        "symbols outside code were returned"
+    )
     with pytest.raises(ValueError, match="no symbol table"):
         imports.symbols(content, imports._ALL, defined=True)
 

@@ -28,7 +28,7 @@ def test_each_attack_that_the_page_names_exists() -> None:
 
 
 def test_each_promise_names_an_attack() -> None:
-    """Check that each promise on the page names an attack, says how it was tested, or says that it is no promise."""
+    """Check that each sentence in the lists of promises names an attack or a test, or says that nothing is promised."""
     for title, end in (
         ("## What is promised", "In the tier **none**"),
         ("## What a submission can touch", "All of this is implemented in"),

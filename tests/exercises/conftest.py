@@ -52,7 +52,7 @@ class Kernels:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run all kernels of an exercise consecutively, so that test_verdicts.py draws their inputs once."""
+    """Run all kernels of an exercise consecutively, so that test_verdicts.py can reuse the exercise's random inputs."""
     verdicts = [place for place, item in enumerate(items) if item.path == VERDICTS]
     for place, item in zip(verdicts, sorted((items[place] for place in verdicts), key=exercise_of)):
         items[place] = item

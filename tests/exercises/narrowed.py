@@ -1,6 +1,6 @@
-"""Reduce an exercise and a kernel file to the case that must catch a mistake.
+"""Reduce an exercise and a wrong kernel to the one case that must fail because of the kernel's mistake.
 
-This saves compile time, because most of the code does not run in that case.
+Most of the kernel's code does not run in that case, so leaving it out saves compile time.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def narrowed_task(task: Exercise, mistake: Mistake) -> Exercise | None:
 
     If it names no case, keep all cases of one dtype.
 
-    Return None if nothing would be removed. A mistake that *efficient* must catch keeps its cases, because it passes
-    all of them.
+    Return None if nothing would be removed. For a mistake that the stage *efficient* must catch, remove no case,
+    because the wrong kernel passes all of them.
     """
     if isinstance(task, PythonExercise):
         chosen = [case for case in task.cases if case.name == mistake.case]
@@ -73,7 +73,7 @@ def narrowed_text(text: str, task: Exercise, narrow: Exercise, seed: int) -> str
             for parameter in task.parameters(dtype)
             if parameter.kind == "scalar" and isinstance(values.get(parameter.name), int)
         )
-        text = _HELPER.sub(r"\1__forceinline__ \2", text)  # so that sizes become constants in the helper, too
+        text = _HELPER.sub(r"\1__forceinline__ \2", text)  # so that the constant sizes reach the helper, too
     for other in task.dtypes:
         body = re.compile(
             rf'(extern "C" void {re.escape(task.launcher(other))}\([^)]*\)\s*{{)(.*?)^}}', re.DOTALL | re.MULTILINE

@@ -65,8 +65,8 @@ def no_diagnosis(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_trivial_outputs_fail(entry: Entry, no_diagnosis: None) -> None:
     """Check that trivial outputs fail: zeros, constants, means, noise, the inputs, and the task's ``lazy`` outputs.
 
-    A case may accept one only if its reference is trivial too (the softmax of one column is 1). Most cases must
-    reject zeros, constants, means and noise; at least one must reject the inputs and the ``lazy`` outputs.
+    A case may accept a trivial output only if its reference is trivial too (the softmax of one column is 1). Most cases
+    must reject zeros, constants, means and noise; at least one must reject the inputs and the ``lazy`` outputs.
     """
     task = entry.load()
     if isinstance(task, PythonExercise):
@@ -123,7 +123,7 @@ def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def passes(task: Exercise, call: Call, outputs: dict, expected: dict) -> bool:
-    """Return whether the comparison would accept every output."""
+    """Return whether the judge's comparison would accept all outputs of a call."""
     for name, wanted in expected.items():
         dtype = call.output_dtypes[name]
         tolerance = task.tolerance_of(name, call.dtype)
@@ -136,7 +136,7 @@ def passes(task: Exercise, call: Call, outputs: dict, expected: dict) -> bool:
 
 
 def test_weak_cases_fail_the_test_of_trivial_outputs() -> None:
-    """Check that the test above fails for a task whose inputs make zeros the correct result."""
+    """Check that test_trivial_outputs_fail fails for a task whose inputs make zeros the correct result."""
     from grader.course.task import Input, Output, constant
 
     weak = Exercise(

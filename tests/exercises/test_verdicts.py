@@ -25,9 +25,9 @@ ENTRIES = COURSE.exercises
 
 @pytest.fixture(scope="module", autouse=True)
 def one_child() -> Iterator[None]:
-    """Run one case at a time, because tests run in parallel and no case runs after a failing one.
+    """Run one case at a time, because the tests themselves run in parallel. No case then runs after a failing one.
 
-    Run compilers without a jail, which would copy files; tests/attacks tests the jails.
+    Run compilers without a jail, which would copy files. tests/attacks tests the jails.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.judge.cases.CHILDREN", 1)
@@ -117,7 +117,8 @@ def test_there_are_many_wrong_kernels() -> None:
 def fails_narrowed(wrong: Wrong, kernels: Kernels) -> bool:
     """Return whether the kernel, reduced to the case that must catch it, fails as expected.
 
-    If it does not, the complete verdict decides. But if the mistake names a case, that case must catch it.
+    If the reduced kernel does not fail so, the caller judges the complete kernel. But a mistake that names a case must
+    fail in that case.
     """
     task, mistake = wrong.entry.load(), wrong.mistake
     narrow = narrowed_task(task, mistake)

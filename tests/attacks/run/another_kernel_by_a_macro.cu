@@ -1,4 +1,4 @@
-// Shows nvcc another kernel than the simulator, in whose headers alone threadIdx is a macro.
+// Shows nvcc another kernel than the simulator. threadIdx is a macro in the simulator's headers, but not in nvcc's.
 // Expected: the build is refused.
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
 #ifdef threadIdx

@@ -1,4 +1,4 @@
-// Disables the simulator's checks before it violates them.
+// Disables the simulator's checks and then runs a kernel with a race.
 // Expected: the build is refused.
 extern "C" int sim_configure(const char* key, const char* value);
 

@@ -1,4 +1,4 @@
-// Copies the input into constant memory, where reads are not counted. The copy is.
+// Copies the input into constant memory, where reads are not counted. But the copy itself is counted.
 __constant__ float table[512];
 __global__ void kernel(float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// __has_cpp_attribute selects a kernel.
+// Selects a kernel with __has_cpp_attribute, so that the simulator and nvcc would compile different kernels.
 // Expected: the build is refused.
 #if __has_cpp_attribute(gnu::noipa)
 #define KERNEL twice_kernel

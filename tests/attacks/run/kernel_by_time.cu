@@ -1,4 +1,4 @@
-// __TIME__ selects a factor.
+// The time of the compilation, __TIME__, selects the factor that the kernel multiplies by.
 // Expected: the build is refused.
 constexpr float kFactor = __TIME__[0] < '3' ? 2.0f : 0.0f;
 __global__ void kernel(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// Makes system calls that have had many vulnerabilities in the past.
+// Makes system calls in which Linux has had many vulnerabilities.
 #include <unistd.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// The launcher throws a structure in device memory.
+// The launcher throws an exception whose value is a structure read from device memory.
 // Expected finding: host_access.
 struct Row {
     float values[20];

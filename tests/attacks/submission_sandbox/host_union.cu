@@ -1,4 +1,4 @@
-// The launcher turns an integer into a pointer to device memory by a union.
+// The launcher uses a union to turn an integer into a pointer to device memory.
 // Expected finding: host_access.
 union Address {
     unsigned long long number;

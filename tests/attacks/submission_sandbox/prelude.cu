@@ -2,8 +2,9 @@
 #include <elf.h>
 #include <stdint.h>
 
-// Returns a word in writable data of the simulator's library. The address of one of its functions leads to the
-// library's ELF header, which lists its segments. Attacks may store the old value: any store must be stopped.
+// Returns the address of a word in writable data of the simulator's library. The pages before one of the library's
+// functions are searched for its ELF header, which lists the segments. Attacks may store the word's old value, because
+// the simulator must stop any store.
 [[maybe_unused]] static volatile long* simulators_data() {
     auto* base = reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(&cudaGetLastError) & ~uintptr_t(4095));
     while (*reinterpret_cast<const unsigned*>(base) != 0x464c457f) base -= 4096;

@@ -1,6 +1,6 @@
 // A kernel overwrites its return address.
 // Expected finding: not_its_stack.
-// The array has no red zones because its function contains a decltype.
+// The function contains a decltype, so the simulator places no red zones (guard bytes) around the array `local`.
 __global__ void there(int count, long value) {
     volatile long local[2] = {0, 0};
     volatile decltype(value)* p = local + blockIdx.x;

@@ -1,4 +1,4 @@
-// A kernel reads past the end of its input by a structure passed as a variadic argument.
+// A kernel reads past the end of its input when it passes a structure as a variadic argument.
 // Expected finding: out_of_bounds.
 #include <stdarg.h>
 struct Row {

@@ -1,4 +1,4 @@
-// A kernel reads past the end of its input by a structure passed by value to a function that is not inlined.
+// A kernel reads past the end of its input when it passes a structure by value to a function that is not inlined.
 // Expected finding: out_of_bounds.
 struct Row {
     float values[20];

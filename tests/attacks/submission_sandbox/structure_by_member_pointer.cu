@@ -1,4 +1,5 @@
-// A kernel reads past the end of its input by a structure passed by value through a pointer to a member function.
+// A kernel reads past the end of its input when it passes a structure by value to a member function. It calls the
+// function through a pointer.
 // Expected finding: out_of_bounds.
 struct Row {
     float values[20];

@@ -1,5 +1,5 @@
-// A kernel copies its input to a host variable: it stores a structure that a function returns there.
-// Expected finding: illegal_address.
+// A kernel copies its input to a host variable. A function returns the input as a structure, which the kernel assigns
+// to the variable. Expected finding: illegal_address.
 struct Row {
     float values[20];
 };

@@ -1,4 +1,4 @@
-// A kernel reads uninitialized shared memory with a structure by value.
+// A kernel reads uninitialized shared memory when it passes a structure by value.
 // Expected finding: uninitialized_read.
 struct Row {
     float values[20];

@@ -29,7 +29,7 @@ __global__ void norm_rows(const T* x, const T* weight, const T* bias, T* out, in
 
     float kept[kKept];
     float sum = 0.0f;
-    // Distances from the first element are small if the mean is large, so their sum is exact enough.
+    // Sum distances from the first element. They are small even if the mean is large, so little is lost by rounding.
     const float origin = static_cast<float>(x[0]);
 #pragma unroll
     for (int k = 0; k < kKept; ++k) {

@@ -1,6 +1,6 @@
 // A correct row sum with a different design: rows alternate between two arrays for the warps' sums, so that one barrier
-// per row is enough. A warp that writes for row r + 2 has passed the barrier of row r + 1, which warp 0 reaches only
-// after it has read row r's sums.
+// per row is enough. Warp 0 reads the sums of row r before it arrives at the barrier of row r + 1. The other warps
+// write to the same array for row r + 2, after that barrier.
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 256;

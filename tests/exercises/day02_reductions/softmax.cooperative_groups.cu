@@ -1,5 +1,5 @@
 // A correct softmax with a different design: cooperative groups. Each thread reads one element at a time and updates
-// its maximum and sum online, from -infinity. A tree in shared memory merges the warps.
+// its maximum, which starts at -infinity, and its sum. A tree in shared memory merges the results of the warps.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

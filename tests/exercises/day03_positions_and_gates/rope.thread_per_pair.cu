@@ -20,7 +20,7 @@ __global__ void rope_pairs(const T* x, const int* positions, T* out, int heads, 
     const int half = rotary_dim / 2;
     for (int c = threadIdx.x; c < head_dim - half; c += blockDim.x) {
         const bool turns = c < half;
-        const int first = turns ? c : c + half;  // a channel of the first half, or one that is not rotated
+        const int first = turns ? c : c + half;  // the first channel of a pair, or a channel that is not rotated
         float sin = 0.0f, cos = 1.0f;
         if (turns) {
             const double angle = positions[token] * pow(theta, -2.0 * c / rotary_dim);

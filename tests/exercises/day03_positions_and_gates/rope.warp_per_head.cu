@@ -12,8 +12,8 @@ __device__ void store(float* p, float x) { *p = x; }
 __device__ void store(__half* p, float x) { *p = __float2half(x); }
 __device__ void store(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 
-// Returns position * turns_per_position without whole turns, where turns_per_position = high + low. A fused
-// multiply-add computes the rounding error of position * high, which is added back.
+// Returns position * (high + low) minus the nearest integer, where high + low is the number of turns per position. A
+// fused multiply-add computes the rounding error of position * high, which is added back.
 __device__ float fraction_of_turn(float position, float high, float low) {
     const float product = position * high;
     const float error = fmaf(position, high, -product);

@@ -1,4 +1,5 @@
-// Correct alternative: single elements until out is aligned, then vectors where all three arrays agree, then the tail
+// Correct alternative: process single elements until out is aligned. If the other two arrays are then aligned too,
+// process vectors, and single elements after the last vector.
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -34,7 +35,7 @@ __global__ void swiglu_peeled(const T* gate, const T* up, T* out, long long n, l
         *reinterpret_cast<uint4*>(out + at) = c;
         return;
     }
-    const long long single = thread - vectors;  // number of this element among those before and after the vectors
+    const long long single = thread - vectors;  // index among the elements outside the vectors
     const long long at = single < head ? single : single + vectors * per_vector;
     if (at < n) store(out + at, gated(to_float(gate[at]), to_float(up[at])));
 }

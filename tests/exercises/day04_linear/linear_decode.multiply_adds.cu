@@ -1,5 +1,5 @@
-// Correct alternative: no tensor cores. A block computes eight features, its eight warps share in_features, and each
-// lane holds eight columns of eight weight rows while it loops over the rows of x
+// Correct alternative: no tensor cores. A block computes eight features. Its eight warps divide in_features among them.
+// Each lane holds eight columns of eight weight rows while it loops over the rows of x.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Correct alternative: a block is one warp; tiles of 16 rows and 8 weight rows pass through shared memory to WMMA's 32
-// x 8 x 16 fragments, 256 columns at a time
+// Correct alternative: a block is one warp. It copies 16 rows of x and 8 rows of weight to shared memory, 256 columns
+// at a time, and multiplies them with WMMA fragments of 32 x 8 x 16.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Correct alternative: 128 x 128 outputs per block, 8 x 8 per thread; tiles stay row-major, and a thread reads four k
-// at a time
+// Correct alternative: 128 x 128 outputs per block, 8 x 8 per thread. Tiles stay row-major, and a thread reads four
+// neighboring columns of a row at a time.
 #include <cuda_runtime.h>
 
 constexpr int kPitch = 20;  // row stride in floats: the 16-byte reads of eight rows use all 32 banks

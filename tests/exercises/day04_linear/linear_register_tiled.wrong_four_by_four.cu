@@ -1,7 +1,7 @@
 // Wrong: the result is right, but 4 x 4 outputs per thread are too few. Two 16-byte reads, of at least two wavefronts
 // each, feed only 16 multiply-adds.
 //
-// The arrangement of the lanes is optimal: no 4 x 4 tiles need fewer wavefronts.
+// No other assignment of 4 x 4 tiles to the lanes needs fewer wavefronts.
 #include <cuda_runtime.h>
 
 // x: [rows, inner]   weight: [features, inner]   bias: [features]   out: [rows, features]
@@ -9,13 +9,13 @@ __global__ void linear_kernel(const float* x, const float* weight, const float* 
                               int features) {
     __shared__ __align__(16) float a[16][68], b[16][68];  // [k][row or feature], rows of whole float4
     const int row0 = blockIdx.y * 64, feature0 = blockIdx.x * 64;
-    // A warp has 4 x 8 register tiles. Lanes 2 i and 2 i + 1 share the columns, lanes l and l ^ 2 the rows.
+    // A warp has 4 x 8 register tiles. Lanes 2 i and 2 i + 1 have the same columns, lanes l and l ^ 2 the same rows.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int ty = warp / 2 * 4 + lane / 16 * 2 + lane % 2, tx = warp % 2 * 8 + lane / 2 % 8;
     float sum[4][4] = {};
     for (int k0 = 0; k0 < inner; k0 += 16) {
         for (int i = threadIdx.x; i < 64 * 16; i += 256) {
-            // A warp loads two k of 16 rows; its lanes store to 32 different banks.
+            // A warp loads eight values of k from 4 rows; its lanes store to 32 different banks.
             const int k = i % 8 + i / 512 * 8, r = i / 8 % 64;
             a[k][r] = row0 + r < rows && k0 + k < inner ? x[(size_t)(row0 + r) * inner + k0 + k] : 0.0f;
             b[k][r] =

@@ -22,7 +22,7 @@ __global__ void fused_kernel(const T* x, const T* norm_weight, const T* weight, 
             const int row = row0 + ty + 16 * i, feature = feature0 + ty + 16 * i;
             const float value = row < rows && k < inner ? (float)x[(size_t)row * inner + k] : 0.0f;
             squares[i] += value * value;
-            a[tx][ty + 16 * i] = value * scale;  // stored as f32, which does not overflow
+            a[tx][ty + 16 * i] = value * scale;  // x * scale may be too large for f16, so the tile is f32
             b[tx][ty + 16 * i] = feature < features && k < inner ? (float)weight[(size_t)feature * inner + k] : 0.0f;
         }
         __syncthreads();

@@ -17,8 +17,9 @@ __global__ void products(const float* dout, const float* out, float* delta, long
     if (threadIdx.x == 0) delta[row] = sum;
 }
 
-// KEYS: own rows are keys (a: k, b: v), others are queries (a: q, b: dout), and the sums are dk and dv.
-// Otherwise: own rows are queries (a: q, b: dout), others are keys (a: k, b: v), and the sum is dq.
+// A warp owns one row and loops over the other rows. If KEYS, it owns a key (own_a: k, own_b: v), the other rows are
+// queries (other_a: q, other_b: dout), and it sums dk and dv. Otherwise it owns a query (own_a: q, own_b: dout), the
+// other rows are keys (other_a: k, other_b: v), and it sums dq.
 template <bool KEYS>
 __global__ void __launch_bounds__(kWarps * 32)
     gradients(const float* own_a, const float* own_b, const float* other_a, const float* other_b, const float* lse,

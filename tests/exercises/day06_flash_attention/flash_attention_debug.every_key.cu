@@ -1,5 +1,5 @@
-// Stores no scores: the maximum, the sum and the weighted sum are updated for every key. A warp computes 2 queries. 16
-// lanes share the columns of a query.
+// A different design: the kernel stores no scores, but updates the maximum, the sum and the weighted sum for every key.
+// A warp computes 2 queries. 16 lanes share the columns of a query.
 #include <cuda_runtime.h>
 
 #include <cmath>

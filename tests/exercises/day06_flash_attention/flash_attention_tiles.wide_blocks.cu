@@ -1,4 +1,4 @@
-// A block computes 256 queries. Two lanes share a query: each one has every second float4 of q, k, v and out.
+// A block computes 256 queries. Two lanes share a query: each lane has every second float4 of q, k, v and out.
 #include <cuda_runtime.h>
 
 #include <cmath>

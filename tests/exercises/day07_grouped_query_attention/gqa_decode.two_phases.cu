@@ -1,5 +1,5 @@
-// Decode in two phases. Warps compute the scores of 64 keys and their softmax in shared memory; then each thread sums
-// one column of the values.
+// A decode kernel with two phases. First, the warps compute the scores of 64 keys and their softmax in shared memory.
+// Then each thread sums one column of the values.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
-// Decode with one warp for each part of the keys. Every lane computes all scores and a few columns of the output.
+// A decode kernel with one warp for each part of the keys. Every lane computes all scores and a few columns of the
+// output.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

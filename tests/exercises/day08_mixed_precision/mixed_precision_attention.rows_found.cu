@@ -1,5 +1,5 @@
-// A different design: a lane loads a fragment of row numbers to learn the rows of its elements. For the softmax, two
-// lanes share a row.
+// A different design: to find out in which row each element of a WMMA fragment lies, a lane loads a fragment from a
+// matrix whose elements are their row numbers. For the softmax, two lanes share a row.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -102,7 +102,8 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
     const float inverse = l > 0 ? 1 / l : 0;
     __syncthreads();
     if (lane % 2 == 0) factor[warp][row] = inverse;
-    float* mine = reinterpret_cast<float*>(q_tile) + warp * 16 * (kPitch / 2);  // holds 64 columns at a time
+    float* mine = reinterpret_cast<float*>(q_tile) +
+                  warp * 16 * (kPitch / 2);  // this warp's 16 rows of out, 64 columns at a time
     for (int half = 0; half < 2; ++half) {
         __syncwarp();
         for (int c = 0; c < 4; ++c) {

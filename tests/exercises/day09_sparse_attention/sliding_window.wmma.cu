@@ -18,7 +18,7 @@ namespace wmma = nvcuda::wmma;
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kRows = 32;  // queries in a warp: one for each lane during the softmax
+constexpr int kRows = 32;  // queries per warp; each lane computes the softmax of one
 constexpr int kQueries = kRows * kWarps;
 constexpr int kKeys = 64;                   // keys in a tile
 constexpr int kColumnPitch = kRows + 4;     // stride between columns of S in floats, chosen to avoid bank conflicts
@@ -37,9 +37,9 @@ struct Shape {
     static constexpr int kShared = 2 * kTiles + kWarps * (kWarpBytes + int(sizeof(float)) * kRows);  // bytes
 };
 
-// Multiplies each row of a stripe of 16 rows by its own factor. Which lane holds which row is not specified, but a
-// fragment of the same type has the same layout. Loaded from a matrix whose columns are all `factors` (a column stride
-// of 0), it contains the factor of a row at each element of that row.
+// Multiplies each row of a stripe of 16 rows by its own factor. Which lane holds which row is not specified, but
+// fragments of the same type have the same layout. So load another fragment, from a matrix whose columns are all
+// `factors` (its column stride is 0): each element of that fragment is the factor of its row.
 template <int N>
 __device__ __forceinline__ void multiply_rows(llmk::Accumulator (&stripe)[N], const float* factors) {
     llmk::Accumulator factor;
@@ -69,8 +69,8 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 
     const int tiles = (query_len + kQueries - 1) / kQueries;
     const long long head = blockIdx.x / tiles;
-    const int first_query =
-        (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;  // blocks with most keys start first
+    const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) *
+                            kQueries;  // start the thread blocks with the most keys first
     const long long offset = static_cast<long long>(key_len) - query_len;
     // A query sees the keys from `begin_of` to `end_of` - 1.
     auto end_of = [&](int query) { return static_cast<int>(min(query + offset + 1, static_cast<long long>(key_len))); };
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
     for (int i = 0; i < 2; ++i) multiply_rows(o[i], factors + i * 16);
 
-    // Round once and write, kOutColumns columns at a time, through this warp's buffer in shared memory.
+    // Round the sums to T and write them through this warp's buffer in shared memory, kOutColumns columns at a time.
     float* staged = reinterpret_cast<float*>(piece);  // [kRows][kOutPitch]
 #pragma unroll
     for (int first = 0; first < DIM; first += kOutColumns) {

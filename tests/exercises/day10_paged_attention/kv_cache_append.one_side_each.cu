@@ -1,4 +1,4 @@
-// Blocks with blockIdx.y == 0 append keys, blocks with blockIdx.y == 1 values.
+// Blocks with blockIdx.y == 0 append keys, and blocks with blockIdx.y == 1 append values.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Paged prefill with one thread for each row, which is one query of one head of the group. Tiles of keys have the dtype
-// of k.
+// Paged prefill in which a thread computes one query of one head. The heads of a group share tiles of keys, which have
+// the dtype of k.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,5 +1,6 @@
-// A different design: no tensor cores. The bits 0x4b000000 | q are the float 2^23 + q, which converts weights. A lane
-// computes four columns, a warp 128, and the warps of a block share in_features.
+// A different design: no tensor cores. To convert a weight q to float, the kernel uses the bits 0x4b000000 | q, which
+// are the float 2^23 + q. A lane computes four columns, a warp 128, and the warps of a block divide in_features among
+// them.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

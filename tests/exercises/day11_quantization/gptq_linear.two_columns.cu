@@ -7,7 +7,7 @@ constexpr int kLanes = 32, kSlices = 8;
 constexpr int kChunk = 8 * kSlices * 4;  // input features per chunk
 constexpr int kRows = 16;
 
-// Returns 2^23 + n without a conversion: the last bit of a float of this size has the value 1.
+// Returns 2^23 + n without a conversion instruction: the last bit of a float between 2^23 and 2^24 has the value 1.
 __device__ float plus_2_to_23(unsigned n) { return __uint_as_float(0x4b000000u | n); }
 
 __global__ void product(const __half* x, const int* qweight, const int* qzeros, const __half* scales, const int* g_idx,

@@ -1,5 +1,5 @@
-// Wrong: the results are correct, but the order of the sums differs in every run. out = x w for a few rows of f16 and
-// int4 weights in GPTQ's format, with in_features divided into parts.
+// out = x w for a few rows of f16 and int4 weights in GPTQ's format, with in_features divided into parts. Wrong: the
+// order of the additions, and so the rounding, differs between runs, although all results are within the tolerance.
 //
 //   x: [rows, in_features]     qweight: [in_features / 8, out_features]     out: [rows, out_features]
 //   qzeros: [groups, out_features / 8]     scales: [groups, out_features]     partial: [splits, rows, out_features]

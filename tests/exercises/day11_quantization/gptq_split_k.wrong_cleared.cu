@@ -1,5 +1,5 @@
-// Wrong: it clears out, but still adds rounded f16 sums with atomics. out = x w for a few rows of f16 and int4 weights
-// in GPTQ's format, with in_features divided into parts.
+// out = x w for a few rows of f16 and int4 weights in GPTQ's format, with in_features divided into parts. Wrong: the
+// launcher sets `out` to zero, but the kernel still adds rounded f16 sums with atomics.
 //
 //   x: [rows, in_features]     qweight: [in_features / 8, out_features]     out: [rows, out_features]
 //   qzeros: [groups, out_features / 8]     scales: [groups, out_features]     partial: [splits, rows, out_features]

@@ -7,8 +7,8 @@
 namespace wmma = nvcuda::wmma;
 
 constexpr int kRows = 64, kColumns = 128, kStep = 32;
-constexpr int kThreads = 256;         // eight warps, 4 x 2 in the tile, each with 16 rows and 64 columns
-constexpr int kLeft = kStep + 8;      // row stride of the tile of y, in elements
+constexpr int kThreads = 256;         // eight warps; each computes 16 rows and 64 columns of the tile
+constexpr int kLeft = kStep + 8;      // row stride of the tile of normalized rows, in elements
 constexpr int kRight = kColumns + 8;  // row stride of the tile of weights
 constexpr int kOut = kColumns + 4;    // row stride of the f32 sums
 

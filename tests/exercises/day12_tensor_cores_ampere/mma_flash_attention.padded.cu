@@ -13,7 +13,8 @@
 
 constexpr int kWarps = 4, kQueries = 16 * kWarps, kKeys = 32;
 
-// Copies `there` rows to a tile of kRows rows with a row stride of DIM + 8 elements. The remaining rows become zero.
+// Copies rows to a tile of kRows rows with a row stride of DIM + 8 elements. `there` is the number of rows that exist;
+// the remaining rows of the tile become zero.
 template <int DIM, int kRows, typename T>
 __device__ void copy_rows(T* tile, const T* from, long long stride, int there) {
     for (int i = threadIdx.x; i < kRows * (DIM / 8); i += 32 * kWarps) {

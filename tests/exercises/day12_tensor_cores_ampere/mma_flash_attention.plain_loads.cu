@@ -1,5 +1,5 @@
 // A different design: ordinary loads instead of ldmatrix. Each lane reads the elements that the PTX documentation
-// assigns to it. A block computes 128 rows, which are queries of all heads of a group, and a warp 16 of them.
+// assigns to it. A block computes 128 rows, which are queries of all heads of a group. A warp computes 16 of the rows.
 //
 //   q: [queries, heads, head_dim]     k, v: [keys, kv_heads, head_dim]     out: [queries, heads, head_dim]
 #include <cuda_bf16.h>

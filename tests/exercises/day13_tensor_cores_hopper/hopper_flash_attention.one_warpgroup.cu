@@ -21,7 +21,7 @@ struct Shared {
     static constexpr int kBytes = 1024 + 3 * kTile + 8;
 };
 
-// Returns the maximum, or else the sum, over the four lanes that hold a row.
+// Returns the maximum of the four lanes that hold a row if `maximum`, otherwise their sum.
 __device__ __forceinline__ float over_row(float x, bool maximum) {
     for (int distance = 1; distance < 4; distance *= 2) {
         const float other = __shfl_xor_sync(0xffffffffu, x, distance);
@@ -142,7 +142,7 @@ template <typename T, int DIM>
 static void launch(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out,
                    int batch, int queries, int keys, int max_queries, int heads, int kv_heads, int head_dim,
                    long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t stream) {
-    if (keys == 0) k = v = q;  // a tensor map cannot have a size of 0
+    if (keys == 0) k = v = q;  // a tensor map cannot have 0 rows, so it describes q, from which no key is loaded
     const int rows = keys > 0 ? keys : 1;
     CUtensorMap q_map, k_map, v_map;
     if (llmk::make_tensor_map(&q_map, q, head_dim, queries, heads, q_stride, head_dim, kQueries) != cudaSuccess ||

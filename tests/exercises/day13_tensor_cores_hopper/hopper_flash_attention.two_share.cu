@@ -21,7 +21,7 @@ struct Shared {
     static constexpr int kBytes = 1024 + 6 * kTile + 3 * 8;  // two tiles of q; two stages of k and v
 };
 
-// Returns the maximum, or else the sum, over the four lanes that hold a row.
+// Returns the maximum of the four lanes that hold a row if `maximum`, otherwise their sum.
 __device__ __forceinline__ float over_row(float x, bool maximum) {
     for (int distance = 1; distance < 4; distance *= 2) {
         const float other = __shfl_xor_sync(0xffffffffu, x, distance);

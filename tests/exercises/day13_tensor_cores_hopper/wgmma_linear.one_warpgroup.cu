@@ -1,6 +1,6 @@
 // y = x w^T by wgmma without warp specialization: one warpgroup computes a 128 x 128 tile of y as two products of 64
-// rows. Thread 0 starts the copies of the next tiles before these are multiplied. Results are stored directly from
-// registers.
+// rows. Thread 0 starts the copies of the next tiles of x and w before the current ones are multiplied. Results are
+// stored directly from registers.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>

@@ -1,6 +1,6 @@
-// y = x w^T by tcgen05 without warp specialization: a block computes a 128 x 128 tile of y, and thread 0 starts the
-// copies of the next tiles while these are multiplied. tcgen05.ld loads the accumulators in the layout of mma.sync
-// (16x256b): four lanes hold 32 bytes of a row.
+// y = x w^T by tcgen05 without warp specialization: a block computes a 128 x 128 tile of y. Thread 0 starts the copies
+// of the next tiles of x and w while the current ones are multiplied. tcgen05.ld loads the accumulators in the layout
+// of mma.sync (16x256b): four lanes hold 32 bytes of a row.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>

@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(1024)
         k_cache[static_cast<size_t>(known) * width + i] = k[own + i];
         v_cache[static_cast<size_t>(known) * width + i] = v[own + i];
     }
-    __syncthreads();  // wait for the new row of the cache; all threads have read the length
+    __syncthreads();  // the new row of the cache is stored, and all threads have read *length
     if (threadIdx.x == 0) *length = known + 1;
     for (int head = threadIdx.x / 32; head < heads; head += blockDim.x / 32) {
         float largest = -INFINITY, weights = 0;

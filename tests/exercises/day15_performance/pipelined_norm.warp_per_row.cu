@@ -1,5 +1,6 @@
-// A block has two warps, each of which has its own rows and two buffers. So one barrier is enough: the one after the
-// weights are loaded.
+// A block has two warps. Each warp has its own rows and two buffers, so the warps share only the weights. One barrier
+// is
+// enough: after the weights are loaded.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

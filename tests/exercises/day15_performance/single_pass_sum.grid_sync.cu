@@ -1,5 +1,5 @@
-// A cooperative launch, whose blocks are all resident at once, so that a grid-wide barrier works. Each block sums many
-// slices. The exercise's counter is not used.
+// A different design: a grid-wide barrier. The launch is cooperative, so all blocks are resident at once. Each block
+// sums many slices. The parameter `counter` is not used.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cuda_runtime.h>

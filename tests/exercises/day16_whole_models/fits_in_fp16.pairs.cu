@@ -1,4 +1,4 @@
-// A lane multiplies pairs of neighboring elements and keeps two sums. Inner activations are f32 in shared memory.
+// A lane multiplies pairs of neighboring elements and keeps two sums. silu(gate) * up is f32, in shared memory.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -34,7 +34,8 @@ __global__ void pairs(const __half* x, const __half* gain, const __half* gate_up
     for (int j = team; j < f; j += teams) {
         const float z = dot(gate_up + static_cast<long long>(j) * c, y, c);
         const float u = dot(gate_up + static_cast<long long>(j + f) * c, y, c);
-        if (threadIdx.x % 32 == 0) inside[j] = u * z * (0.5f + 0.5f * tanhf(0.5f * z));  // equal to the sigmoid
+        if (threadIdx.x % 32 == 0)
+            inside[j] = u * z * (0.5f + 0.5f * tanhf(0.5f * z));  // sigmoid(z) = 0.5 + 0.5 tanh(z / 2)
     }
     __syncthreads();
     for (int i = team; i < c; i += teams) {

@@ -15,7 +15,7 @@ __global__ void scaled(const __half* x, const __half* gain, const __half* gate_u
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const __half* row = x + static_cast<size_t>(blockIdx.x) * c;
     float squares = 0;
-    // Each warp computes the whole sum.
+    // Each warp computes the sum of squares of the whole row.
     for (int i = lane; i < c; i += 32) squares += __half2float(row[i]) * __half2float(row[i]);
     const float scale = rsqrtf(llmk::warp_sum(squares) / c + eps);
     for (int i = threadIdx.x; i < c; i += 256)

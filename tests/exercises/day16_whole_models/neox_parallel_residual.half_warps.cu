@@ -38,7 +38,8 @@ __global__ void tail(const float* x, const float* attention, const float* gain, 
     }
     __syncthreads();
     const int lane = threadIdx.x % 16, team = threadIdx.x / 16, teams = blockDim.x / 16;
-    for (int start = 0; start < f; start += teams) {  // all lanes iterate equally often, for the shuffles
+    for (int start = 0; start < f;
+         start += teams) {  // all lanes of a warp iterate equally often, as the shuffles require
         const int j = start + team;
         float z = 0;
         for (int i = lane; i < c && j < f; i += 16) z += up[static_cast<size_t>(j) * c + i] * normed[i];

@@ -1,5 +1,6 @@
-// Each layer takes four kernels. Every block that needs a norm computes it. One block computes a key/value head and its
-// query heads, from the projection to the attention. The kernels of the output and down projections add the residual.
+// Each layer takes four kernels. Every block that needs a normalized row computes it again. One block computes a
+// key/value head and its query heads, from the projection to the attention. The kernels of the output and down
+// projections add the residual.
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
@@ -59,7 +60,7 @@ __global__ void attention(const float* x, const float* gain, const float* weight
     for (int part = warp; part < group; part += warps) {
         float* q = mine + part * d;
         float* result = out + (blockIdx.y * heads + kv_head * group + part) * d;
-        float sum = 0, largest = 0;  // the loop starts with the newest key, which sets both
+        float sum = 0, largest = 0;  // the loop starts with the newest key, which sets sum and largest
         for (int key = length - 1; key >= 0; --key) {
             const size_t page = static_cast<size_t>(table[key / page_size]) * kv_heads + kv_head;
             const size_t row = (page * page_size + key % page_size) * d;

@@ -1,5 +1,5 @@
-// Converts both operands to f16, which is exact, and multiplies with mma.sync m16n8k16: what an older GPU can run. A block
-// of eight warps computes a 128 x 128 tile of y, with 128 columns of k at a time in shared memory.
+// Converts both operands to f16, which is exact, and multiplies with mma.sync m16n8k16, as older GPUs can. A block of
+// eight warps computes a 128 x 128 tile of y, with 128 columns of k at a time in shared memory.
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
@@ -25,7 +25,8 @@ __device__ __forceinline__ void load(__half* tile, const unsigned char* q, const
             words = *reinterpret_cast<const uint2*>(q + element / 2);
             __nv_fp8_e4m3 scale;
             scale.__x = scales[element / 16];
-            factor = static_cast<float>(scale) * 16384.0f;  // 2^14: the bits of e2m1 below make a half too small
+            factor = static_cast<float>(scale) *
+                     16384.0f;  // 2^14: the half with e2m1's bits, below, is 2^14 times too small
         }
         for (int e = 0; e < 16; ++e) {
             const unsigned pattern = (e < 8 ? words.x : words.y) >> (4 * (e % 8));

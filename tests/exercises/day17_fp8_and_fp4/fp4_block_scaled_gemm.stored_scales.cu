@@ -7,7 +7,7 @@
 
 constexpr int kRows = 128, kColumns = 192, kDepth = 128, kThreads = 128, kMmas = kDepth / 64;
 constexpr int kRowBytes = kDepth / 2;
-// Each 16 bytes of k form a column of core matrices, which have 8 rows of 16 bytes and follow each other.
+// A tile consists of core matrices of 8 rows x 16 bytes. Those with the same 16 bytes of k are contiguous in memory.
 constexpr int kTileBytes = (kRows + kColumns) * kRowBytes, kScaleRows = kRows + kColumns;
 
 __device__ __forceinline__ void load(unsigned char* tile, unsigned* words, const unsigned char* q,

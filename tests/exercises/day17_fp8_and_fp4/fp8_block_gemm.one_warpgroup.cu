@@ -1,4 +1,5 @@
-// One warpgroup computes a 128 x 128 tile of y. Its two halves of 64 rows use the registers of partial sums in turn.
+// One warpgroup computes a 128 x 128 tile of y. The tile's two halves of 64 rows use the same registers for partial
+// sums, one after the other.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 

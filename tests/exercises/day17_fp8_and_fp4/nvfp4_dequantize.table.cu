@@ -1,4 +1,4 @@
-// A block converts one row. Each lane's register holds one value of a table, which shuffles look up.
+// A block converts one row. Each lane's register holds one value of a table. Lanes look up values with shuffles.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Four lanes quantize one group, four numbers per lane. Functions of cuda_fp4.h convert.
+// Four lanes quantize one group, four numbers per lane. Functions of cuda_fp4.h convert the numbers to e2m1.
 #include <cuda_bf16.h>
 #include <cuda_fp4.h>
 #include <cuda_fp8.h>

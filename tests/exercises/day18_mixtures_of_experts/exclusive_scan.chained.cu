@@ -1,5 +1,6 @@
-// Another design: no look-back. Each block waits until the previous block has stored the sum up to its end, so all
-// blocks form a chain. A 64-bit word holds the sum and a flag; it is stored with a release and loaded with an acquire.
+// Another design: no look-back. Each block waits until the previous block has stored the sum of all elements up to the
+// end of that block, so all blocks form a chain. A 64-bit word holds the sum and a flag. The word is stored with a
+// release and loaded with an acquire.
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 512;

@@ -1,5 +1,5 @@
 // Another design: mma.sync, which all GPUs since Ampere support. A block of four warps computes a 128 x 128 tile of y.
-// It searches the experts' offsets for its rows. A warp whose 32 rows do not exist skips its mma.
+// The block finds its expert and rows in the experts' offsets. A warp issues no mma if its 32 rows do not exist.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Another design: WMMA through shared memory, the first kernel has a block per expert and 16 features, the second one a
+// Another design: WMMA through shared memory. The first kernel has a block per expert and 16 features. The second has a
 // block per 16 features of out. A block multiplies 64 gathered rows, most of which are zero, by 16 rows of weights.
 // Each of its four warps has 16 rows.
 #include <cuda_bf16.h>

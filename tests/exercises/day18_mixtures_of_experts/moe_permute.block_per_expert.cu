@@ -1,5 +1,5 @@
-// Another design: a block per expert loops over all pairs, 256 at a time, and gives the pairs of its expert their rows.
-// The first row of an expert is the number of pairs with a lower expert, which the block counts.
+// Another design: a block per expert loops over all pairs, 256 at a time, and assigns rows to the pairs of its expert.
+// The expert's first row is the number of pairs with a lower expert, which the block counts.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

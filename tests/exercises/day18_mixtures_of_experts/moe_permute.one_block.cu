@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kThreads)
         from = 1 - from;
         __syncthreads();
     }
-    int* row = next[1 - from];  // exclusive sums: the next free row of each expert
+    int* row = next[1 - from];  // an exclusive scan of the counts: the next free row of each expert
     row[thread] = thread > 0 ? next[from][thread - 1] : 0;
     __syncthreads();
     if (thread < experts) offsets[thread] = row[thread];

@@ -1,5 +1,5 @@
 // Another design: mma.sync, which all GPUs since Ampere support. A block of four warps computes a 128 x 64 tile of y:
-// its tile of w has 64 rows of g above 64 rows of u. A warp whose 32 rows do not exist skips its mma.
+// the block's tile of w has 64 rows of g and then 64 rows of u. A warp issues no mma if its 32 rows do not exist.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
