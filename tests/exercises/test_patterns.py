@@ -72,7 +72,7 @@ def test_properties_of_each_builder() -> None:
 
 
 def in_ring(query: int, key: int, window: int) -> bool:
-    """Return whether a query sees a key: all keys up to a window away, every 2nd up to 2 windows, every 4th up to 4, ..."""
+    """Return whether a query sees a key: all keys within a window, every 2nd within 2 windows, every 4th within 4..."""
     distance, step, reach = abs(query - key), 1, window
     while distance >= reach:
         step, reach = 2 * step, 2 * reach

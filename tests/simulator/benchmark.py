@@ -1,9 +1,9 @@
 """Speed of the simulator with and without checks, for kernels with different kinds of work.
 
-``python -m tests.simulator.benchmark`` prints medians of several runs on one core. It measures processor time, because
-a busy machine does not change it: without checks, with all checks and counters, and the ratio of both. The limit of the
-ratio is 25 for kernels with mainly shared-memory accesses and 5 for others. As when a kernel is judged, tensors that a
-launcher takes as pointers to const are read-only.
+``python -m tests.simulator.benchmark`` prints medians of several runs on one core: the time without checks, the time
+with all checks and counters, and the ratio of both. It measures processor time, which a busy machine does not change.
+The limit of the ratio is 25 for kernels with mainly shared-memory accesses and 5 for others. As when a kernel is
+judged, tensors that a launcher takes as pointers to const are read-only.
 
 ``--workers N`` compares one core with N in alternating runs, and prints medians of wall time and of the processor time
 of all cores. The ratio of wall times is the speedup on this machine under its current load. N times the ratio of
@@ -52,7 +52,7 @@ def kernels() -> list[Measured]:
         return course_root() / "solutions" / day / f"{name}.cu"
 
     heads, rows, square, long = (1, 4, 256, 64), (512, 4096), (256, 256), 1 << 20
-    turned = (512, 32, 128)  # tokens, heads, head size
+    turned = (512, 32, 128)  # for rotary positions: tokens, heads, head size
     ids = random.integers(0, 1000, 2048, dtype=np.int64)
     positions = np.arange(512, dtype=np.int32)
     return [
@@ -108,7 +108,7 @@ def kernels() -> list[Measured]:
             solution("day03_positions_and_gates", "rope"),
             (normal(*turned), positions, normal(*turned), *turned, 128, 1e4),
             limit=5,
-            reason="half of its accesses are 8-byte accesses to shared memory, with little computation between them",
+            reason="half of the accesses are 8-byte accesses to shared memory, with little computation between them",
         ),
         Measured(
             "SwiGLU (2^20)",
@@ -161,8 +161,8 @@ def compare_workers(measured: Measured, checks: bool, repetitions: int, workers:
     one, several = (statistics.median(passed[count]) for count in (1, workers))
     alone, together = (statistics.median(worked[count]) for count in (1, workers))
     return (
-        f"passed {one:7.1f} -> {several:7.1f} ms: {one / several:.2f}; "
-        f"worked {alone:7.1f} -> {together:7.1f} ms: {workers * alone / together:.2f}"
+        f"wall time {one:7.1f} -> {several:7.1f} ms: {one / several:.2f}; "
+        f"processor time {alone:7.1f} -> {together:7.1f} ms: {workers * alone / together:.2f}"
     )
 
 

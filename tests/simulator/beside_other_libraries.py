@@ -2,9 +2,10 @@
 
 ``python -m tests.simulator.beside_other_libraries [LIBRARY | import:MODULE | after:LIBRARY | without:torch]...``
 
-It loads libraries with RTLD_GLOBAL, as ``import torch`` loads NVIDIA's, or imports modules that do. Then it calls the
-CUDA runtime in all ways that lessons use, and checks that the simulator answered each call. ``after:`` loads a library
-after the simulator. ``without:torch`` skips the calls that need torch, for libraries that are incompatible with torch.
+It loads libraries with RTLD_GLOBAL, as ``import torch`` loads NVIDIA's, or imports modules that load libraries so. Then
+it calls the CUDA runtime in all ways that lessons use, and checks that the simulator answered each call. ``after:``
+loads a library after the simulator. ``without:torch`` skips the calls that need torch, for libraries that are
+incompatible with torch.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def use_load_kernel(folder: Path) -> None:
         except GraderError as error:
             assert "CUDA error 1: the block is too large" in str(error), error
         else:
-            raise AssertionError("a block of 2,048 threads was launched")
+            raise AssertionError("a launch with a block of 2,048 threads succeeded")
     path.write_text(SOURCE.replace("FAULT", "+ 1") + f"// {uuid.uuid4()}\n")
     try:
         load_kernel(path).twice(torch.arange(1000.0), 1000)

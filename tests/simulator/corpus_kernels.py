@@ -161,12 +161,12 @@ class Simulation:
 
 
 def places(finding: Finding) -> list[int]:
-    """Return the lines of a finding: two for a race, 0 if it has none."""
+    """Return the lines of a finding: two lines for a race, and [0] for a finding without a line."""
     return [finding.line] + ([finding.other.line] if finding.other and finding.other.line else [])
 
 
 def is_whole(finding: Finding) -> bool:
-    """Return whether a finding about an access has a size and an address.
+    """Return whether a finding about an access names its address and the size of its memory.
 
     The address must be in bounds, unless the finding is an out-of-bounds access.
     """
@@ -198,5 +198,5 @@ def disagreements(corpus_file: CorpusFile, findings: list[Finding]) -> list[str]
     found = {(line, finding.kind) for finding in findings for line in places(finding)}
     for line, kinds in corpus_file.marks.items():
         if not any((line, kind) in found for kind in kinds):
-            wrong.append(f"no {' or '.join(sorted(kinds))} at line {line}")
+            wrong.append(f"line {line} has no finding of kind {' or '.join(sorted(kinds))}")
     return wrong

@@ -40,7 +40,7 @@ class SimulatedKernel:
     """
 
     in_order = True
-    """Lanes that execute the same instruction execute it one after another."""
+    """True: lanes that execute the same instruction execute it one after another, unlike on a GPU."""
 
     def __init__(
         self, path: Path, checks: bool = False, compiler: str | None = None, constant_inputs: bool = False

@@ -1,5 +1,6 @@
 // A kernel forges the record of a red zone (guard bytes beside an array). The record's pointer to the array's name
-// points to the simulator's data. Expected finding: not_its_memory.
+// points to the simulator's data.
+// Expected finding: not_its_memory.
 __global__ void there(long name, unsigned first) {
     volatile unsigned words[24] = {};
     volatile decltype(first)* p = words + blockIdx.x;

@@ -1,5 +1,6 @@
 // A kernel copies its input to a host variable. A function returns the input as a structure, which the kernel assigns
-// to the variable. Expected finding: illegal_address.
+// to the variable.
+// Expected finding: illegal_address.
 struct Row {
     float values[20];
 };

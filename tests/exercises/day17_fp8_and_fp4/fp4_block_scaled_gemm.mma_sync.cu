@@ -25,8 +25,7 @@ __device__ __forceinline__ void load(__half* tile, const unsigned char* q, const
             words = *reinterpret_cast<const uint2*>(q + element / 2);
             __nv_fp8_e4m3 scale;
             scale.__x = scales[element / 16];
-            factor = static_cast<float>(scale) *
-                     16384.0f;  // 2^14: the half with e2m1's bits, below, is 2^14 times too small
+            factor = static_cast<float>(scale) * 16384.0f;  // 2^14: the half `tiny` below is 2^14 times too small
         }
         for (int e = 0; e < 16; ++e) {
             const unsigned pattern = (e < 8 ? words.x : words.y) >> (4 * (e % 8));

@@ -186,8 +186,8 @@ extern "C" void shared_float4_column(const float* x, float* out, int n, cudaStre
     shared_float4_column_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
-// The first `lanes` lanes read the same 16 bytes: one wavefront for each half of the warp that has such lanes, as on an
-// H200.
+// The first `lanes` lanes read the same 16 bytes. This takes one wavefront if they are in one half of the warp, and two
+// if they are in both halves, as on an H200.
 __global__ void shared_float4_broadcast_kernel(const float* x, float* out, int lanes) {
     __shared__ float4 tile[8];
     if (threadIdx.x < 8) tile[threadIdx.x] = reinterpret_cast<const float4*>(x)[threadIdx.x];
@@ -286,7 +286,7 @@ __global__ void prefetched_copies_kernel(const float* x, float* out, int n) {
     __pipeline_memcpy_async(&tile[1][threadIdx.x], from + 32, 16);
     __pipeline_commit();
     __pipeline_wait_prior(1);
-    __pipeline_wait_prior(1);  // waits for no further copy
+    __pipeline_wait_prior(1);  // again: no more copies need to be complete
     __pipeline_wait_prior(0);
     __pipeline_memcpy_async(&tile[2][threadIdx.x], from + 64, 16);
     __pipeline_commit();
@@ -297,7 +297,7 @@ extern "C" void prefetched_copies(const float* x, float* out, int n, cudaStream_
     prefetched_copies_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
-// Launches two operations, and three times a graph of two operations.
+// Launches two kernels or copies, and then three times a graph that consists of two.
 extern "C" void replays(const float* x, float* out, int n, cudaStream_t stream) {
     cudaStream_t capturing;
     cudaGraph_t graph;
@@ -337,7 +337,7 @@ extern "C" void scratch(const float* x, float* out, int n, cudaStream_t stream) 
     scratch_kernel<<<1, 32, 0, stream>>>(x, a, 32);
     cudaFreeAsync(a, stream);
     cudaMallocAsync(&a, 600, stream);
-    cudaMallocAsync(&b, 700, stream);  // 1300 bytes are allocated at the same time
+    cudaMallocAsync(&b, 700, stream);  // a and b are allocated together: 1300 bytes
     scratch_kernel<<<1, 32, 0, stream>>>(x, b, 32);
     cudaFreeAsync(a, stream);
     cudaFreeAsync(b, stream);
@@ -350,9 +350,9 @@ extern "C" void host_copies(const float* x, float* out, int n, cudaStream_t stre
     float* scratch = nullptr;
     cudaMalloc(&scratch, sizeof(buffer));
     cudaMemcpy(out, x, sizeof(buffer), cudaMemcpyDeviceToDevice);  // 128 bytes read and 128 written on the device
-    cudaMemcpy(scratch, buffer, sizeof(buffer), cudaMemcpyHostToDevice);  // 128 bytes written for the host
-    cudaMemcpy(buffer, scratch, 100, cudaMemcpyDeviceToHost);             // 100 bytes read for the host
-    cudaMemcpy(out, buffer, 60, cudaMemcpyDefault);                       // 60 bytes written for the host
+    cudaMemcpy(scratch, buffer, sizeof(buffer), cudaMemcpyHostToDevice);  // copies 128 bytes to the device
+    cudaMemcpy(buffer, scratch, 100, cudaMemcpyDeviceToHost);             // copies 100 bytes to the host
+    cudaMemcpy(out, buffer, 60, cudaMemcpyDefault);                       // copies 60 bytes to the device
     cudaFree(scratch);
 }
 

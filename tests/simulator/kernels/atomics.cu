@@ -84,7 +84,8 @@ extern "C" void atomics_double(double* cells, int blocks, int threads, cudaStrea
     double_kernel<<<blocks, threads, 0, stream>>>(cells);
 }
 
-// Adds half and bfloat16, single and in pairs. The third cell is a counter, which tests rounding at 2048 and at 256.
+// Adds half and bfloat16 numbers, single and in pairs. The third cell counts past 2048 (half) or 256 (bfloat16), from
+// where adding 1 is rounded.
 __global__ void half_kernel(__half* cells) {
     atomicAdd(&cells[0], __float2half(0.25f));
     atomicAdd(&cells[1], __float2half(1.0f));

@@ -189,8 +189,8 @@ extern "C" void lock_in_block(int* lock, int* counter, int blocks, int threads, 
     lock_in_block_kernel<<<blocks, threads, 0, stream>>>(lock, counter);
 }
 
-// A histogram as in programs without shared-memory atomics: a lane writes its tagged count until it reads its own value
-// back.
+// A histogram without shared-memory atomics: a lane writes a new count, tagged with its lane number, until it reads its
+// own value back.
 __global__ void read_back_kernel(const int* bins, int* done, int rounds) {
     volatile __shared__ unsigned counts[4];
     if (threadIdx.x < 4) counts[threadIdx.x] = 0;

@@ -9,7 +9,7 @@
 constexpr int kColumns = 256, kImage = 64 * 1024, kAScales = 256, kBScales = 260;
 
 // image: bytes of shared memory. a at 0, b at 16 KB, 512 bytes of A's scales at 48 KB, and 1,024 of B's scales after it.
-// spoiled >= 0: all warps store A's scales, but the last warp another one in the last byte of row `spoiled`.
+// All warps store A's scales. If spoiled >= 0, the last warp stores a different last byte of row `spoiled`.
 __global__ void product(const unsigned* image, const unsigned* c, unsigned* out, uint64_t a, uint64_t b,
                         unsigned instruction, int adds, int form, int spoiled) {
     extern __shared__ __align__(1024) unsigned char tiles[];

@@ -38,7 +38,7 @@ extern "C" void prints(int* out, int blocks, int from, cudaStream_t stream) {
     prints_kernel<<<blocks, 32, 0, stream>>>(out, from);
 }
 
-// Each block takes a lock and changes a product that depends on the order.
+// Each block takes a lock and updates a number. The final number depends on the order of the blocks.
 __device__ int lock = 0;
 __global__ void locks_kernel(int* out, int from) {
     if (threadIdx.x || blockIdx.x < from) return;
@@ -116,8 +116,8 @@ extern "C" void fault(int* out, int blocks, int from, int how, cudaStream_t stre
     fault_kernel<<<blocks, 32, 0, stream>>>(out, from, how);
 }
 
-// Races between blocks, from block `from` on. `how`: 0 write and write, 1 write and read, 2 read and write, 3 writes of
-// the same value.
+// Blocks `from` and later race for the same cells. `how`: 0: two writes; 1: a write, then a read; 2: a read, then a
+// write; 3: two writes of the same value.
 __global__ void conflict_kernel(int* cells, int* out, int from, int how) {
     const int t = blockIdx.x * blockDim.x + threadIdx.x;
     out[t] = out[t] + 1;
@@ -156,7 +156,7 @@ extern "C" void readers(int* out, int blocks, int n, cudaStream_t stream) {
     cudaFree(managed);
 }
 
-// Only some blocks use shared arrays, device variables and parts of cells.
+// Only some blocks use shared arrays, device variables and accesses smaller than a word.
 __device__ int even_blocks[64], odd_blocks[64];
 __global__ void late_kernel(unsigned* out) {
     if (blockIdx.x == 0) return;

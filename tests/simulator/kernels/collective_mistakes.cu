@@ -1,5 +1,5 @@
-// Each kernel has one mistake in the use of CUB, WMMA, PTX or cooperative groups. The test calls them by their
-// launchers.
+// Each kernel has one mistake in the use of CUB, WMMA, PTX or cooperative groups. The test calls the kernels through
+// their launchers.
 #include <cooperative_groups.h>
 #include <cub/block/block_reduce.cuh>
 #include <cuda_fp16.h>

@@ -10,7 +10,7 @@ extern "C" void wild(int* out, long long offset, cudaStream_t stream) {
 }
 
 __global__ void null_kernel(const int* nothing, int* out) { out[0] = nothing[threadIdx.x]; }
-// The address is a parameter, because a compiler may assume that code with a constant null pointer never runs.
+// The null address is a parameter, because a compiler may assume that code with a constant null pointer never runs.
 extern "C" void null_pointer(int* out, long long address, cudaStream_t stream) {
     null_kernel<<<1, 32, 0, stream>>>((const int*)address, out);
 }
@@ -72,8 +72,8 @@ __global__ void wait_for_ever_kernel(int* flag) {
 }
 extern "C" void wait_for_ever(int* flag, cudaStream_t stream) { wait_for_ever_kernel<<<2, 40, 0, stream>>>(flag); }
 
-// Two warps alternate, and each one polls until the other makes progress. This is slow, but it ends. With `patience`, a
-// thread also polls that often for a value that never arrives.
+// Two warps alternate, and each one polls until the other makes progress. This is slow, but it ends. A thread also
+// polls `patience` times for a value that never arrives.
 __global__ void take_turns_kernel(int* turn, int rounds, int patience) {
     if (threadIdx.x % 32 != 0) return;
     const int side = threadIdx.x / 32;

@@ -26,7 +26,7 @@ __device__ float neighbor[8];
 __managed__ int shared_with_the_host;
 __device__ int taken;
 
-// Reads through a pointer, because the compiler's bounds check would catch an index of the array itself.
+// Reads through a pointer, because the compiler's own bounds check would catch a wrong index of an array variable.
 template <typename T>
 __device__ __attribute__((noinline)) T element(const T* values, int i) {
     return values[i];

@@ -100,8 +100,8 @@ __global__ void doubled(const float* in, float* out, int tiles) {
     }
 }
 
-// An arrival returns a state, for which threads wait. Threads arrive once, for several threads, or for the last time
-// (drop).
+// An arrival returns a state, which other threads pass to a wait. A thread arrives for itself, with a count for several
+// threads, or for the last time (arrive_drop).
 __global__ void states(int* out) {
     __shared__ __align__(8) uint64_t barrier;
     __shared__ int slots[64];
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(256, 1) registers(const float* in, float* out)
     }
 }
 
-// Elects a lane in two ways, loops in PTX, and executes hints that have no effect on results.
+// Executes elect.sync in two ways, a loop in PTX, and hints that have no effect on results.
 __global__ void elected(const float* in, int* out) {
     uint32_t is_elected = 0, lane = 0, again;
     asm volatile(

@@ -30,8 +30,8 @@ __global__ void decode_kernel(int format, const unsigned char* bits, float* f32,
     if (format == 5) decode_as<__nv_fp4_e2m1>(bits[i], f32 + i, f64 + i, f16 + i, bf16 + i, i32 + i);
 }
 
-// saturates: 0 or 1. rounding: 0 to nearest, 1 toward zero, 2 up by magnitude. Formats without saturation or without
-// these roundings ignore them.
+// saturates: 0 or 1. rounding: 0 to nearest, 1 toward zero, 2 away from zero. Formats without saturation or without
+// these roundings ignore the parameters.
 __global__ void encode_kernel(int format, int saturates, int rounding, const float* f32, const double* f64,
                               unsigned char* from_f32, unsigned char* from_f64, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

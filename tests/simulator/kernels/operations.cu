@@ -118,7 +118,7 @@ __global__ void conversions_kernel(const float* x, float* out, int n) {
     asm("cvt.rn.f32.s32 %0, %1;" : "=f"(out[threadIdx.x]) : "r"(whole));   // one conversion from an integer, in PTX
     out[threadIdx.x] += back + __half2float(__float2half(x[0]));  // no conversion counts: no integer is involved
     out[threadIdx.x] +=
-        __half2float(__hsub(__ushort_as_half(0x6400 | (i & 15)), __ushort_as_half(0x6400)));  // bits, not a conversion
+        __half2float(__hsub(__ushort_as_half(0x6400 | (i & 15)), __ushort_as_half(0x6400)));  // no conversion counts
 }
 
 extern "C" void conversions(const float* x, float* out, int n, cudaStream_t stream) {

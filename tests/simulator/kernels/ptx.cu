@@ -7,7 +7,7 @@
 __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
-// Returns the same address without the intrinsic, as in older code.
+// Returns what shared_address returns, but converts the pointer in PTX, as older code does.
 __device__ __forceinline__ uint32_t shared_address_by_ptx(const void* pointer) {
     uint32_t address;
     asm("{ .reg .u64 wide; cvta.to.shared.u64 wide, %1; cvt.u32.u64 %0, wide; }" : "=r"(address) : "l"(pointer));

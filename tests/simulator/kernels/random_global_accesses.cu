@@ -1,6 +1,6 @@
 // The test chooses this kernel's global-memory accesses. Each thread makes three, which are reads, writes or atomic
-// additions, with or without a block barrier between two. The test compares the findings with a model that examines
-// every pair of accesses.
+// additions. Between two of its accesses there may be a block barrier. The test compares the findings with a model that
+// examines every pair of accesses.
 #include <cuda_runtime.h>
 
 constexpr int kWrite = 1, kAdd = 2;

@@ -1,4 +1,4 @@
-// Kernels whose steps are known, for tests of the recorder.
+// Kernels whose steps are known, for tests of the recordings that the player shows.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -82,8 +82,8 @@ __global__ void plane(float* out) {
     out[place + threadIdx.y * blockDim.x + threadIdx.x] = 1.0f;
 }
 
-// Writes an element twice, then a structure. The compiler calls the hooks for both pieces of the structure before its
-// stores.
+// Writes an element twice, then a structure of two pieces. The compiler calls the hooks of both pieces, and then stores
+// both.
 __global__ void settles(float* out) {
     __shared__ float part[32];
     __shared__ alignas(16) float4 pairs[64];

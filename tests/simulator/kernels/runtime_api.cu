@@ -24,7 +24,8 @@ extern "C" void memory(float* x, int* out, int n, cudaStream_t stream) {
     out[5] = cudaMemcpyFromSymbol(back, table, 8, 8) == cudaSuccess && back[0] == 3 && back[1] == 4;
     int* address = nullptr;
     size_t bytes = 0;
-    out[6] = cudaGetSymbolAddress((void**)&address, counters) == cudaSuccess && address != counters;  // not the host's
+    out[6] = cudaGetSymbolAddress((void**)&address, counters) == cudaSuccess &&
+             address != counters;  // not the host variable's address
     out[7] = cudaGetSymbolSize(&bytes, counters) == cudaSuccess && bytes == 12;
     int read[3];
     out[8] = cudaMemcpy(read, address, sizeof read, cudaMemcpyDeviceToHost) == cudaSuccess && read[2] == 7;

@@ -1,6 +1,6 @@
-// One warp's access to shared memory, 4, 8 or 16 bytes wide, at a given slot for each lane (-1: inactive). Counters
-// separate reads and writes. So the kernel that measures reads fills the array with writes, and the one that measures
-// writes copies it with reads.
+// A warp accesses shared memory once, 4, 8 or 16 bytes per lane. Each lane has a slot, the index of its element (-1:
+// the lane is inactive). Counters separate reads and writes, so one kernel measures the read after filling the array
+// with writes, and the other measures the write before copying the array out with reads.
 #include <cuda_runtime.h>
 
 constexpr int kBytes = 16384;

@@ -88,12 +88,12 @@ extern "C" void replay(int* out, int* total, cudaStream_t) {
     out[i++] = cudaGraphInstantiate(&executable, graph, nullptr, nullptr, 0);
     out[i++] = cudaGraphDestroy(graph);
     out[i++] = cudaGraphUpload(executable, mine);
-    out[i++] = cudaGraphLaunch(executable, mine);  // the graph adds 100 + 1
+    out[i++] = cudaGraphLaunch(executable, mine);  // the graph adds 100 + 1 to *total
     cudaStreamSynchronize(mine);
     out[i++] = *pinned;
     *pinned = 10;
     by_value = 2000;
-    out[i++] = cudaGraphLaunch(executable, mine);  // the graph adds 10 + 1
+    out[i++] = cudaGraphLaunch(executable, mine);  // the graph adds 10 + 1 to *total
     cudaStreamSynchronize(mine);
     out[i++] = cudaGraphExecDestroy(executable);
     out[i++] = cudaGraphLaunch(executable, mine);

@@ -8,7 +8,7 @@
 
 struct Box {
     int type, rank, swizzle, fill_nan, reduction;
-    int size[5], stride[5], box[5], step[5], at[5];  // stride[d]: bytes from one element of dimension d + 1 to the next
+    int size[5], stride[5], box[5], step[5], at[5];  // stride[d]: bytes between neighbors along dimension d + 1
 };
 
 constexpr int kTile = 1024;  // offset of the tile in shared memory: a multiple of every swizzle's period
@@ -176,7 +176,7 @@ static int shared_bytes(const void* kernel, int offset, int bytes) {
     return needed;
 }
 
-// x: the tensor's memory (bytes); error: 1; out: the tile as it lies in shared memory, `bytes` bytes.
+// x: the tensor's memory (bytes). out: the tile as it lies in shared memory, `bytes` bytes. error: one number.
 extern "C" void run_load(const int* x, const int* box, int* out, int* error, int offset, int bytes, int by,
                          cudaStream_t stream) {
     Box b;

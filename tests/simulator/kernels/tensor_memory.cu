@@ -61,8 +61,8 @@ __device__ void meet() {
     llmk::tcgen05_fence_after_thread_sync();
 }
 
-// Multiplies A and B. a, b: descriptors without addresses; a_start, b_start: offsets in `image`. With `words`, A
-// [128][8] is in tensor memory.
+// Multiplies A and B. a, b: descriptors without addresses. a_start, b_start: offsets in `image`. If `words` is not
+// null, A comes from tensor memory, and `words` is its content, [128][8].
 template <int BLOCKS>
 __device__ void product(const unsigned* image, const unsigned* words, const unsigned* c, unsigned* out, uint64_t a,
                         int a_start, uint64_t b, int b_start, unsigned kind, int adds) {
@@ -168,8 +168,8 @@ extern "C" void run_shapes(const unsigned* c, unsigned* out, cudaStream_t stream
     shapes<<<1, 128, 0, stream>>>(c, out);
 }
 
-// Copies 128 rows of 32 bytes to columns 0-7 of tensor memory, and of 16 bytes to columns 8-11. Rows are K-major
-// without a swizzle.
+// Copies 128 rows of 32 bytes to columns 0-7 of tensor memory, and 128 rows of 16 bytes to columns 8-11. Rows are
+// K-major without a swizzle.
 __global__ void copies(const unsigned* image, const unsigned* c, unsigned* out) {
     extern __shared__ __align__(1024) unsigned char tiles[];
     __shared__ Scratch scratch;

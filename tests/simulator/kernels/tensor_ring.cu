@@ -131,7 +131,8 @@ extern "C" void run_product(const float* a, const float* b, float* c, int m, int
     product<<<grid, kConsumerWarpgroups + 32, kStages * sizeof(Stage), stream>>>(map_a, map_b, map_c, k);
 }
 
-// Queries a driver function in several ways, one bit of `out` each. Some must return the function, others nothing.
+// Queries driver functions in several ways, and sets a bit of `out` for each correct answer: some queries must return
+// the function, others must return nothing.
 extern "C" void run_entry_points(int* out, cudaStream_t stream) {
     void *entry = nullptr, *other = nullptr, *none = nullptr;
     cudaDriverEntryPointQueryResult found;

@@ -1,4 +1,4 @@
-// Every warp intrinsic, for all lanes, with the results in out[launcher's rows][lane].
+// Executes every warp intrinsic with all lanes. Each launcher writes rows of results, out[row][lane].
 #include <cuda_runtime.h>
 
 // Writes four rows: the results of __shfl_sync, _up_, _down_ and _xor_ for an argument and a width.
@@ -54,7 +54,7 @@ extern "C" void votes(int* out, const int* x, cudaStream_t stream) {
     votes_kernel<<<1, 32, 0, stream>>>((unsigned*)out, x);
 }
 
-// First the halves of a warp, then odd and even lanes diverge and reconverge.
+// The halves of a warp diverge and reconverge. Then the odd and the even lanes do the same.
 __global__ void partial_kernel(int* out) {
     const int lane = threadIdx.x % 32;
     int value = lane;

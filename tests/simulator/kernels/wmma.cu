@@ -51,7 +51,7 @@ void launch(const Element* a, const Element* b, const Sum* c, Sum* d, int lda, i
     }
 }
 
-// Stores the element of a 16x16 fragment that each lane holds. The matrix has the number of each element as its value.
+// Stores the elements of a 16x16 fragment that each lane holds. The value of each element of the matrix is its index.
 __global__ void ownership(const half* numbers, const float* floats, float* a, float* b, float* sums, float* counts) {
     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fragment_a;
     wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> fragment_b;
@@ -86,8 +86,8 @@ __global__ void epilogue(const half* a, const half* b, half* out) {
     wmma::store_matrix_sync(out, rounded, 16, wmma::mem_row_major);
 }
 
-// One load and one store, whose wavefronts the test compares (lines marked "counted"). LD is the leading dimension of
-// the shared tile.
+// Executes one load and one store of a fragment. The test compares their wavefronts (lines marked "counted"). LD is the
+// leading dimension of the shared tile.
 template <int LD, typename T>
 __global__ void shared_loads(const T* in, float* out) {
     __shared__ __align__(32) T tile[16 * LD];

@@ -1,4 +1,5 @@
-// Threads that keep their element get output indices from a counter in shared memory, with one atomic for each warp.
+// Some elements are copied to the front of out. Their threads get indices from a counter in shared memory, with one
+// atomic for each warp.
 // n = 512 elements
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
-// Each thread writes a partial result and executes a fence. After a barrier, thread 0 counts the block as done. In the
-// last block, every reader executes a fence after the barrier that follows thread 0's atomic.
+// Each thread writes a partial result and executes a fence. After a barrier, thread 0 counts the block as done with an
+// atomic operation. After another barrier, every thread of the last block executes a fence and reads the results.
 // n = 1024 elements
 #include <cuda_runtime.h>
 

@@ -1,4 +1,5 @@
-// A kernel launches kernels with arguments. Storing the arguments until the launch is no memory access of the kernel.
+// A kernel launches kernels with arguments. The arguments are stored until the launch, but these stores do not count as
+// memory accesses of the launching kernel.
 // n = 64 elements
 #include <cuda_runtime.h>
 

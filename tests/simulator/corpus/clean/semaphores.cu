@@ -1,5 +1,6 @@
 // Blocks add to a tile in turn, as split-K products do: one thread of each block waits for a semaphore and releases it.
-// Two more kernels use a lock of cuda::atomic, and words that hold value and flag, which need no order.
+// A second kernel uses a lock of cuda::atomic. A third passes words that contain both a value and a flag, so that no
+// fence is needed.
 // n = 256 elements
 #include <cuda/atomic>
 #include <cuda_runtime.h>

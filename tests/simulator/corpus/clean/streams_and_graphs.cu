@@ -1,4 +1,4 @@
-// Launches work in several streams, ordered by streams, events, synchronization and graphs.
+// Starts kernels and copies in several streams. Streams, events, synchronization and graphs order them.
 // n = 1000 elements
 #include <cuda_runtime.h>
 

@@ -1,6 +1,6 @@
 // A Hopper pipeline. A producer warp copies tiles into shared memory. Two consumer warpgroups multiply their own rows
-// of A by the same B with wgmma. They alternate at named barriers, keep one wgmma in flight, and then use A from
-// registers.
+// of A by the same B with wgmma. They alternate at named barriers, and keep one wgmma in flight. In a second loop, A
+// comes from registers.
 // n = 4096 elements
 #include <cuda_runtime.h>
 #include <cstdint>
@@ -21,8 +21,8 @@ __device__ void wait_for(uint64_t* barrier, unsigned parity) {
                  : "memory");
 }
 
-// Returns a matrix descriptor (K-major, no swizzle): two core matrices of 8 rows are 128 bytes apart, groups of 8 rows
-// 256 bytes.
+// Returns a matrix descriptor (K-major, no swizzle). The two core matrices of a group of 8 rows are 128 bytes apart;
+// groups of 8 rows are 256 bytes apart.
 __device__ uint64_t describe(const void* tile) { return address_of(tile) >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32; }
 __device__ __forceinline__ void multiply(float (&d)[8], uint64_t a, uint64_t b, int add) {
     asm volatile(

@@ -16,7 +16,7 @@ __global__ void product(const __grid_constant__ CUtensorMap map, float* out) {
     }
     __syncthreads();
     llmk::mbarrier_wait_parity(&arrived, 0);
-    // Converts swizzled 128-byte rows to four planes of 16 columns without swizzle, with two core matrices each.
+    // Converts swizzled rows of 128 bytes to four tiles of 16 columns (two core matrices) without a swizzle.
     const int row = threadIdx.x % 64, half = threadIdx.x / 64;
     uint4 pieces[4];
     for (int c = 0; c < 4; ++c) pieces[c] = reinterpret_cast<const uint4*>(tile)[8 * row + ((4 * half + c) ^ (row % 8))];

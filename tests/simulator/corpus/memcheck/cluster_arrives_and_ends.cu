@@ -1,4 +1,5 @@
-// A block arrives at the cluster barrier and exits without waiting for blocks that still write to it.
+// A block arrives at the cluster barrier and exits without waiting, while other blocks still write to its shared
+// memory.
 // n = 64 elements
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

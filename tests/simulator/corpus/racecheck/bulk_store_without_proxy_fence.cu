@@ -1,4 +1,4 @@
-// Threads write the source of a bulk store, which may not see the writes without a proxy fence.
+// Threads write the source of a bulk store. Without a proxy fence the bulk store may not see the writes.
 // n = 128 elements
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Partial sums for the last block are published by a fence of block scope, but need device scope.
+// Blocks store partial sums, which the last block reads. Their fence has block scope, but device scope is needed.
 // n = 1024 elements
 #include <cuda_runtime.h>
 

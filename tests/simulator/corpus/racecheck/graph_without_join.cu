@@ -1,4 +1,5 @@
-// In a captured graph, a kernel is launched before its branch waits for the event of the other branch.
+// A graph is captured from two streams. One stream launches a kernel that reads the other stream's results, and only
+// then waits for the other stream's event.
 // n = 100 elements
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Two threads copy to the same memory, and only the first bytes of their data differ.
+// Two threads copy to the same memory. Only the first bytes of their data differ, so only these are a race.
 // n = 64 elements
 #include <cuda_runtime.h>
 

@@ -1,4 +1,5 @@
-// A kernel that may overlap with the previous one reads its output before it waits for it.
+// A kernel that may overlap with the previous kernel reads the previous kernel's output before it waits for that
+// kernel.
 // n = 256 elements
 #include <cuda_runtime.h>
 

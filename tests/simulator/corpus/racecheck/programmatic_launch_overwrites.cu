@@ -1,4 +1,4 @@
-// One thread waits for the previous grid, but other threads write its input before a barrier with that thread.
+// One thread waits for the previous grid. Other threads overwrite that grid's input before a barrier with the thread.
 // n = 64 elements
 #include <cuda_runtime.h>
 

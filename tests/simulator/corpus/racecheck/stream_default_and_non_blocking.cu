@@ -1,4 +1,5 @@
-// A stream created with cudaStreamNonBlocking does not wait for the default stream; other streams do.
+// A kernel in a stream created with cudaStreamNonBlocking reads what the default stream writes. Unlike other streams,
+// such a stream does not wait for the default stream.
 // n = 100 elements
 #include <cuda_runtime.h>
 

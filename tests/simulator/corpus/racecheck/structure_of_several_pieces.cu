@@ -1,4 +1,4 @@
-// All threads write one structure, whose first member differs between threads.
+// All threads write one structure with several stores. Only the value of its first member differs between threads.
 // n = 64 elements
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Threads write the source of a tensor store, which may not see the writes without a proxy fence.
+// Threads write the source of a tensor store. Without a proxy fence the tensor store may not see the writes.
 // n = 256 elements
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>

@@ -1,5 +1,5 @@
-// The block that draws the last ticket may read the counter with an ordinary load and reset it, because all others have
-// finished. No other block may do so, not even after its own ticket.
+// Every block increments a counter and then reads it with an ordinary load. Only the last block may do that, because
+// all others have finished; for the other blocks the load is a race.
 // n = 96 elements
 #include <cuda_runtime.h>
 

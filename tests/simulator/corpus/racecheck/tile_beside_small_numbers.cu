@@ -1,5 +1,5 @@
 // Three of four warps wait at a named barrier, read a tile, store 2-byte numbers behind it, and overwrite the tile
-// without a second barrier. The check stores each reader, even when the 2-byte stores make its cells smaller.
+// without a second barrier. The 2-byte stores must not make the race check forget who has read the tile.
 // n = 96 elements
 #include <cuda_runtime.h>
 

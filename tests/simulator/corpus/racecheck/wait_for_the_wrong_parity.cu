@@ -1,4 +1,5 @@
-// The wait uses the parity of the phase before the first one, which counts as complete, so it returns at once.
+// The wait has the wrong parity: that of the phase before the first one. That phase counts as complete, so the wait
+// returns at once.
 // n = 128 elements
 #include <cuda_runtime.h>
 

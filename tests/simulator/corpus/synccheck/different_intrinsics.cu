@@ -1,4 +1,4 @@
-// Lanes that name each other in their mask execute two different warp intrinsics.
+// Two lanes have each other in their masks, but execute different warp intrinsics.
 // n = 32 elements
 #include <cuda_runtime.h>
 

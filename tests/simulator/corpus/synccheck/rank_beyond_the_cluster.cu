@@ -1,4 +1,5 @@
-// The last block accesses the shared memory of the next rank, which its cluster does not have.
+// Each block accesses the shared memory of the block with the next rank. For the last block, the cluster has no such
+// rank.
 // n = 128 elements
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
-// Only 5 of the box's 8 rows are inside the tensor, but all 8 count as transferred, with zeros for the others.
+// Only 5 of the box's 8 rows are inside the tensor; the others are filled with zeros. The bytes of all 8 rows arrive at
+// the mbarrier, which expects fewer.
 // n = 160 elements
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>

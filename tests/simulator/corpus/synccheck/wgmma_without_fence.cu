@@ -5,8 +5,8 @@
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-// Returns a matrix descriptor (K-major, no swizzle): two core matrices of 8 rows are 128 bytes apart, groups of 8 rows
-// 256 bytes.
+// Returns a matrix descriptor (K-major, no swizzle). The two core matrices of a group of 8 rows are 128 bytes apart;
+// groups of 8 rows are 256 bytes apart.
 __device__ uint64_t describe(const void* tile) { return address_of(tile) >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32; }
 __device__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }

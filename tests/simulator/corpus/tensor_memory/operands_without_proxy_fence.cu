@@ -1,4 +1,4 @@
-// Threads write tiles for an mma, which may not see the writes without a proxy fence.
+// Threads write tiles that an mma reads. Without a proxy fence the mma may not see the writes.
 // n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
