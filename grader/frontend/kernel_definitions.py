@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from grader.frontend.macros import Expander, macros_with
 from grader.frontend.rewrite_error import error_at
 from grader.frontend.tokens import Source, Token, closing, join, split_commas
 
@@ -30,6 +31,8 @@ class KernelDefinition:
     """For each parameter, whether it is a pointer."""
     alone: bool = True
     """True if all functions with this name are kernels."""
+    most_threads: str = ""
+    """The first argument of ``__launch_bounds__`` in this or another declaration of the kernel; empty without one."""
 
     def takes_pointer(self, index: int) -> bool:
         """Return whether the kernel has a parameter at ``index`` and it is a pointer."""
@@ -43,7 +46,8 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
     """
     found: dict[str, list[KernelDefinition]] = {}
     tokens = source.tokens
-    macros = _macros_with(source, "__forceinline__")
+    macros = macros_with(source, "__forceinline__")
+    launch_bounds = LaunchBounds(source)
     functions = _host_functions(tokens)
     start = 0  # the index where the current declaration begins, after the last ; { or }
     known = 0  # the index where the parameters of the last kernel end
@@ -91,9 +95,21 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
             join(cluster),
             pointers,
             tokens[k].text not in functions,
+            launch_bounds.most_threads(tokens[start : _end_of_declaration(tokens, close)]),
         )
         found.setdefault(kernel.name, []).append(kernel)
-    return found
+    return {name: _with_bounds_of_declarations(kernels) for name, kernels in found.items()}
+
+
+def _end_of_declaration(tokens: Sequence[Token], close: int) -> int:
+    """Return the index of the ``;`` or ``{`` after a kernel's parameters."""
+    return next((i for i in range(close, min(close + 64, len(tokens))) if tokens[i].text in (";", "{")), close)
+
+
+def _with_bounds_of_declarations(kernels: Sequence[KernelDefinition]) -> list[KernelDefinition]:
+    """Return the kernels of one name, each with the launch bounds of all its declarations."""
+    bounds = {kernel.signature: kernel.most_threads for kernel in kernels if kernel.most_threads}
+    return [replace(kernel, most_threads=kernel.most_threads or bounds.get(kernel.signature, "")) for kernel in kernels]
 
 
 def _refuse_reference(source: Source, kernel: Token, parameter: Sequence[Token]) -> None:
@@ -134,10 +150,22 @@ def cluster_dimensions(head: Sequence[Token]) -> str:
     return join(_arguments_of(head, "__cluster_dims__"))
 
 
-def most_threads(head: Sequence[Token]) -> str:
-    """Return the first argument of ``__launch_bounds__`` in a declaration; empty without one."""
-    arguments = split_commas(_arguments_of(head, "__launch_bounds__"))
-    return join(arguments[0]) if arguments else ""
+class LaunchBounds:
+    """Finds ``__launch_bounds__`` in the declarations of a file, also where macros contain it."""
+
+    def __init__(self, source: Source) -> None:
+        self._macros = macros_with(source, "__launch_bounds__")
+        self._expander = Expander(source) if source.macros else None
+
+    def expanded(self, declaration: Sequence[Token]) -> Sequence[Token]:
+        """Return a declaration with its macros expanded if they affect ``__launch_bounds__``."""
+        affected = any(t.text == "__launch_bounds__" or t.text in self._macros for t in declaration)
+        return self._expander.expanded(declaration) if self._expander and affected else declaration
+
+    def most_threads(self, declaration: Sequence[Token]) -> str:
+        """Return the first argument of ``__launch_bounds__`` in a declaration; empty without one."""
+        arguments = split_commas(_arguments_of(self.expanded(declaration), "__launch_bounds__"))
+        return join(arguments[0]) if arguments else ""
 
 
 def _arguments_of(head: Sequence[Token], attribute: str) -> list[Token]:
@@ -154,7 +182,7 @@ def _template_names(head: Sequence[Token]) -> set[str]:
 
 def refuse_inlined(source: Source, launchers: Collection[str]) -> None:
     """Raise RewriteError for a ``__forceinline__`` launcher. Its checks would be lost if it were inlined."""
-    macros = _macros_with(source, "__forceinline__")
+    macros = macros_with(source, "__forceinline__")
     start = 0
     for i, token in enumerate(source.tokens):
         if token.kind == "mark" and token.text in (";", "{", "}"):
@@ -169,22 +197,6 @@ def refuse_inlined(source: Source, launchers: Collection[str]) -> None:
                     "Remove __forceinline__: a launcher is called from Python.",
                 )
             start = i
-
-
-def _macros_with(source: Source, word: str) -> set[str]:
-    """Return the macros whose bodies contain a word, directly or through other macros."""
-    users: dict[str, list[str]] = {}
-    for macro in source.macros:
-        for used in {token.text for token in macro.body}:
-            users.setdefault(used, []).append(macro.name)
-    found: set[str] = set()
-    waiting = [word]
-    while waiting:
-        for name in users.pop(waiting.pop(), ()):
-            if name not in found:
-                found.add(name)
-                waiting.append(name)
-    return found
 
 
 def _needed_arguments(head: Sequence[Token]) -> int:

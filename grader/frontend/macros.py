@@ -6,6 +6,8 @@ other macros remain. A token that comes from a macro gets the position of the ma
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from grader.frontend.tokens import Macro, Source, Token, Tokens, closing
@@ -34,9 +36,40 @@ def expanded(source: Source) -> Sequence[Token]:
     return Tokens(result)
 
 
+class Expander:
+    """Expands the macros in parts of a file."""
+
+    def __init__(self, source: Source) -> None:
+        self._macros = _simple(source)
+
+    def expanded(self, tokens: Sequence[Token]) -> Sequence[Token]:
+        """Return the tokens after macro expansion; the same tokens if the result is too large."""
+        try:
+            result = list(itertools.islice(_expand(tokens, self._macros, frozenset()), _MOST + 1))
+        except (_TooMany, RecursionError):
+            return tokens
+        return result if len(result) <= _MOST else tokens
+
+
+def macros_with(source: Source, word: str) -> set[str]:
+    """Return the macros whose bodies contain a word, directly or through other macros."""
+    users: dict[str, list[str]] = {}
+    for macro in source.macros:
+        for used in {token.text for token in macro.body}:
+            users.setdefault(used, []).append(macro.name)
+    found: set[str] = set()
+    waiting = [word]
+    while waiting:
+        for name in users.pop(waiting.pop(), ()):
+            if name not in found:
+                found.add(name)
+                waiting.append(name)
+    return found
+
+
 def _simple(source: Source) -> dict[str, Macro]:
     """Return the macros that can be expanded, by name."""
-    names = [macro.name for macro in source.macros]
+    names = Counter(macro.name for macro in source.macros)
     undefined = {d.text.split()[0] for d in source.directives if d.name == "undef" and d.text.split()}
     depth, conditional = 0, set()
     for directive in source.directives:
@@ -47,7 +80,7 @@ def _simple(source: Source) -> dict[str, Macro]:
     return {
         macro.name: macro
         for macro in source.macros
-        if names.count(macro.name) == 1
+        if names[macro.name] == 1
         and macro.name not in undefined
         and macro.start not in conditional
         and not any(token.text in ("#", "##") for token in macro.body)

@@ -39,7 +39,7 @@ from grader.frontend.declarations import (
 )
 from grader.frontend.execution_space import check_execution_spaces
 from grader.frontend.host_names import host_names
-from grader.frontend.kernel_definitions import KernelDefinition, cluster_dimensions, find_kernels, most_threads
+from grader.frontend.kernel_definitions import KernelDefinition, LaunchBounds, cluster_dimensions, find_kernels
 from grader.frontend.launch_syntax import angle_opening, callee_start, configuration_end, is_triple
 from grader.frontend.limits import MOST_TRANSLATED, spend
 from grader.frontend.local_arrays import LocalArrays
@@ -186,8 +186,9 @@ def rewrite(
     regions += [_Region(m.body, m.name, frozenset(m.parameters or ())) for m in source.macros if m.body]
     edits: list[Edit] = []
     on_host = host_names(source)
+    launch_bounds = LaunchBounds(source)
     for region in regions:
-        _RegionRewriter(source, region, kernels, alone, on_host).run()
+        _RegionRewriter(source, region, kernels, launch_bounds, alone, on_host).run()
         edits.extend(region.edits)
     return _apply(source.text, edits)
 
@@ -245,6 +246,7 @@ class _RegionRewriter:
         source: Source,
         region: _Region,
         kernels: Mapping[str, list[KernelDefinition]],
+        launch_bounds: LaunchBounds,
         alone: bool,
         on_host: Mapping[int, int],
     ) -> None:
@@ -252,6 +254,7 @@ class _RegionRewriter:
         self.on_host = on_host
         self.alone = alone
         self.kernels = kernels
+        self.launch_bounds = launch_bounds
         self.region = region
         self.tokens = region.tokens
         # Treat a macro's body as code inside a function, because it may contain launches and shared arrays.
@@ -384,6 +387,8 @@ class _RegionRewriter:
     def _open(self, i: int) -> None:
         scope = self.scope
         if scope.kind not in ("namespace", "class"):
+            if self.region.macro and scope.outer is None:
+                self._check_launch_bounds(self.tokens[scope.start : i], i)
             self.scope = _Scope("block", i + 1, outer=scope)
             return
         declaration = self.tokens[scope.start : i]
@@ -424,8 +429,15 @@ class _RegionRewriter:
 
     def _check_launch_bounds(self, declaration: Sequence[Token], brace: int) -> None:
         """Insert a check of ``__launch_bounds__`` into the kernel: a GPU refuses a launch with more threads."""
-        most = most_threads(declaration)
-        if most and "__global__" in words_before_parameters(declaration):
+        words = words_before_parameters(self.launch_bounds.expanded(declaration))
+        if "__global__" not in words:
+            return
+        most = self.launch_bounds.most_threads(declaration)
+        if not most:  # another declaration of the kernel may have it
+            name = next((t for t in declaration if t.text == words[-1]), declaration[-1])
+            line = self.source.line(name.start)
+            most = next((k.most_threads for k in self.kernels.get(name.text, ()) if k.line == line), "")
+        if most:
             end = self.tokens[brace].end
             self._edit(end, end, f" ::sim::require_launch_bounds(static_cast<unsigned>({most}));")
 

@@ -97,6 +97,12 @@ class Threads(Building):
                 "Both must compile the same code.",
                 f"Write the kernel without {macro}, whose value may differ.",
             )
+        if instrumentation_bypass.hides_launch_bounds(kernel.plan, self._run_compiler()):
+            raise BuildError(
+                f"{name} has __launch_bounds__ in a macro that the front end cannot expand: a macro with several "
+                "definitions, in an #if, or with ##.",
+                "Write __launch_bounds__ in the kernel's declaration.",
+            )
         names = imports.refused(kernel.library, kernel.libsim)
         if kernel.plan.compiler.family == "gcc" and imports.entries_in_constants(kernel.library.read_bytes()):
             names.append("a constant with the bytes of the instruction endbr64")

@@ -26,6 +26,9 @@ from grader.simulator.library import INCLUDE_DIRS
         ("#if /* a comment */ SIM_SM\n#endif", "SIM_SM"),
         ('#if __has_include("sim/dim.h")\n#endif', "__has_include"),
         ("#ifdef _GLIBCXX_VECTOR\n#endif", "_GLIBCXX_VECTOR"),
+        ("int x = __COUNTER__;", "__COUNTER__"),
+        ("#if __cpp_concepts\n#endif", "__cpp_concepts"),
+        ("#ifndef __annotate__\n#define __annotate__(x)\n#endif", "__annotate__"),
     ],
 )
 def test_a_name_that_may_differ_is_found(text: str, name: str) -> None:
@@ -38,6 +41,7 @@ def test_a_name_that_may_differ_is_found(text: str, name: str) -> None:
         "#if __CUDA_ARCH__ >= 900 && defined(__CUDACC__) && CUDART_VERSION >= 12000\n#endif",
         "#if __CUDACC_VER_MAJOR__ > 12 || !defined(__CUDA_ARCH_FEAT_SM90_ALL)\n#endif",
         "#define WIDTH 4\n#if WIDTH == 4 && !defined(SLOW)\n#endif",
+        "#define _width 4\n#if _width == 4\n#endif",
         "#if 1 // threadIdx\n#endif",
         '#pragma unroll\n#error threadIdx\nconst char* x = "__GNUC__";  // __GNUC__',
         "int x = threadIdx.x + __LINE__; const char* f = __FILE__; cudaMalloc(&f, warpSize);",

@@ -1,9 +1,9 @@
 """Finds names by which a kernel file could select different code for nvcc and for the simulator's compiler.
 
 A verdict combines the simulator's findings with nvcc's result, so both must compile the same code. A macro that has
-another value in nvcc than in the simulator's compiler, or in their headers, could select different code. Names that are
-reserved for compilers are therefore refused anywhere in the file. Other such macros are refused only in conditions
-(``#if``, ``#ifdef``).
+another value in nvcc than in the simulator's compiler, or in their headers, could select different code. Names of
+compilers' macros are therefore refused anywhere in the file. Other names that C++, CUDA or the simulator reserve are
+refused only in conditions (``#if``, ``#ifdef``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grader.frontend.tokens import Source
 
 _SAME = re.compile(
     r"""__CUDA_ARCH__ | __CUDA_ARCH_FEAT_SM\w+ | __CUDACC__ | __NVCC__ | __CUDACC_VER_(MAJOR|MINOR)__
-    | CUDA(RT)?_VERSION | __cplusplus | __(LINE|FILE|COUNTER|FUNCTION|PRETTY_FUNCTION|VA_ARGS|VA_OPT)__ | defined
+    | CUDA(RT)?_VERSION | __cplusplus | __(LINE|FILE|FUNCTION|PRETTY_FUNCTION|VA_ARGS|VA_OPT)__ | defined
     | true | false | and | or | not""",
     re.VERBOSE,
 )
@@ -27,6 +27,9 @@ _RESERVED = re.compile(r"__[A-Z]\w*__ | __has_\w+ | __clang\w* | _(GLIBCXX|LIBCP
 """Names of macros that a compiler defines, or that query a compiler's features."""
 
 _OF_CUDA = re.compile(r"_*(cu|CU)\w*")
+_OF_COMPILERS = re.compile(r"_[_A-Z]\w*")
+"""Names that C++ reserves for compilers and their libraries."""
+
 _CONDITIONS = ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef")
 _COMMENT = re.compile(r"/\*.*?\*/|//.*", re.DOTALL)
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
@@ -42,7 +45,7 @@ def differing_name(source: Source, include_dirs: tuple[Path, ...]) -> str:
     for word in _words_of_conditions(source):
         if _SAME.fullmatch(word):
             continue
-        if _RESERVED.fullmatch(word) or _OF_CUDA.fullmatch(word) or word in known:
+        if _OF_COMPILERS.fullmatch(word) or _OF_CUDA.fullmatch(word) or word in known:
             return word
     return ""
 

@@ -22,7 +22,8 @@ _WORD = re.compile(
 _ATTRIBUTE = re.compile(
     r"_*(naked|optimize|optnone|target|target_clones|section|ifunc|alias|weakref|symver|no_reorder|interrupt|nocf_check"
     r"|indirect_branch|function_return|no_sanitize\w*|patchable\w*|ms_abi|sysv_abi|regparm|preserve_\w+|ms_hook\w*|model|vector_size"
-    r"|ext_vector_type|disable_tail\w*|no_callee\w*|force_align\w*|no_builtin|annotate)_*"
+    r"|ext_vector_type|disable_tail\w*|no_callee\w*|force_align\w*|no_builtin|annotate"
+    r"|launch_bounds|cluster_dims|block_size|maxnreg)_*"
 )
 _PRAGMA = re.compile(
     r"(GCC|clang)\s+(optimize|target|push_options|pop_options|reset_options|attribute|poison|section|visibility)|redefine_extname|weak"

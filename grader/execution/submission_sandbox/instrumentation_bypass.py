@@ -16,6 +16,7 @@ from typing import Protocol
 
 from grader.execution.submission_sandbox import forbidden_identifiers
 from grader.frontend.constructs import COMPILERS_OWN
+from grader.frontend.declarations import words_before_parameters
 from grader.frontend.kernel_definitions import find_kernels
 from grader.frontend.rewrite import COPIES
 from grader.frontend.rewrite_error import RewriteError
@@ -31,6 +32,8 @@ _PARTS = ("sanitize", "disable_sanitizer")
 _HOST_INSTRUCTION = re.compile(r"_mm\d*_\w+|__builtin_(ia32|aarch64|arm|neon)\w*|.*(intrin|arm_neon|arm_sve)\.h.*")
 _GLUE = re.compile(r"##|%:%:|__CONCAT|_ElfW")  # __CONCAT and _ElfW are macros of the C library with ##
 _PASTES = re.compile(rf"{_GLUE.pattern}|\b__attribute\w*")
+_KEPT = ("__global__", "__device__", "__host__", "__forceinline__", "__launch_bounds__")
+_CHECKS_BOUNDS = ["{", "::", "sim", "::", "require_launch_bounds"]
 _LINEMARKER = re.compile(r'# [0-9]+ "([^"]*)"')
 
 
@@ -94,6 +97,30 @@ def _bypassing_words(source: Source) -> Iterator[str]:
     yield from forbidden_identifiers.refused_words(source)
 
 
+def hides_launch_bounds(plan: Plan, run: RunCommand) -> bool:
+    """Return whether a kernel has ``__launch_bounds__`` that the front end has not found, because of a macro."""
+    source = plan.source
+    written = "__launch_bounds__" in plan.original or _GLUE.search(plan.original)
+    if not source.macros or not written:
+        return False
+    tokens = Source(_expanded(plan.text, plan, run)).tokens
+    bounded: set[str] = set()
+    checked: set[str] = set()
+    start = 0
+    for i, token in enumerate(tokens):
+        if token.text not in (";", "{", "}"):
+            continue
+        declaration = tokens[start:i]
+        start = i + 1
+        bounds = any(t.text == "__launch_bounds__" for t in declaration)
+        checks = [t.text for t in tokens[i : i + 5]] == _CHECKS_BOUNDS
+        if bounds or checks:
+            name = words_before_parameters(declaration)[-1:]
+            bounded.update(name if bounds else ())
+            checked.update(name if checks else ())
+    return not bounded <= checked
+
+
 def renumbers_lines(text: str) -> bool:
     """Return whether a file has a ``#line`` directive or a linemarker, which would falsify the lines of findings."""
     return bool(_RENUMBERS.search(_SPLICE.sub("", text)))
@@ -101,7 +128,7 @@ def renumbers_lines(text: str) -> bool:
 
 def _expanded(text: str, plan: Plan, run: RunCommand) -> str:
     """Return the preprocessed text without the text of headers. CUDA's keywords, such as __global__, are kept."""
-    kept = "".join(f"#undef {word}\n" for word in ("__global__", "__device__", "__host__", "__forceinline__"))
+    kept = "".join(f"#undef {word}\n" for word in _KEPT)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "kernel.cpp").write_text(f"#include <cuda_runtime.h>\n{kept}{text}\n", encoding="utf-8")

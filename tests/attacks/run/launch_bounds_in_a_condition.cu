@@ -1,0 +1,14 @@
+// A macro with two definitions contains __launch_bounds__, and the launch has more threads.
+// Expected: the build is refused.
+#if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
+#define BOUNDS __launch_bounds__(32)
+#else
+#define BOUNDS
+#endif
+__global__ void BOUNDS kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 2.0f * x[i];
+}
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
+}

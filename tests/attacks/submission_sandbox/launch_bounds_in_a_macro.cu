@@ -1,0 +1,10 @@
+// A macro contains the __launch_bounds__ of a kernel, which is launched with more threads.
+// Expected finding: refused.
+#define BOUNDS __launch_bounds__(32)
+__global__ void BOUNDS kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 2.0f * x[i];
+}
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
+}
