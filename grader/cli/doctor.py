@@ -173,9 +173,9 @@ def nvcc_compiler() -> Examined:
     from grader.frontend.toolchain.compilers import find_nvcc
 
     extra = shipped.install_extra("nvcc")
-    advice = f"Without nvcc, *builds* shows no registers and no occupancy. Install the CUDA toolkit, or: {extra}"
+    advice = f"Without nvcc, *builds* shows no registers and no occupancy. Install the CUDA toolkit, or run:\n{extra}"
     try:
-        compiler = find_nvcc()
+        compiler = find_nvcc(required=False)
     except GraderError as error:
         return Examined("nvcc", OPTIONAL, error.message, error.hint or advice)
     return Examined("nvcc", GOOD, str(compiler)) if compiler else Examined("nvcc", OPTIONAL, "not found", advice)

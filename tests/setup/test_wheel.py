@@ -86,8 +86,8 @@ def test_an_extra_is_installed_by_the_name_that_pip_knows(tmp_path: Path, monkey
     monkeypatch.setattr(shipped, "IN_WHEEL", True)
     monkeypatch.setattr(shipped, "_INSIDE", tmp_path / "grader" / shipped.INSIDE)
     assert shipped.install_extra("nvcc") == "pip install 'gpu-course[nvcc]'"
-    monkeypatch.setattr("grader.frontend.toolchain.compilers.find_nvcc", lambda: None)
-    assert doctor.nvcc_compiler().advice.endswith("pip install 'gpu-course[nvcc]'")
+    monkeypatch.setattr("grader.frontend.toolchain.compilers.find_nvcc", lambda required: None)
+    assert doctor.nvcc_compiler().advice.endswith("\npip install 'gpu-course[nvcc]'")
     monkeypatch.setattr(doctor, "torch_build", lambda: "CPUs")
     smi = tmp_path / "nvidia-smi"
     smi.write_text("#!/bin/sh\necho H200\n")
