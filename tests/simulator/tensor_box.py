@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: numpy types by the number of CUtensorMapDataType. bfloat16 is the upper half of a float32.
+#: The numpy type for each value of the enum CUtensorMapDataType. bfloat16 is the upper half of a float32.
 TYPES = ["u1", "u2", "u4", "i4", "u8", "i8", "f2", "f4", "f8", "bf16"]
 FLOATS = ("f2", "f4", "f8", "bf16")
 REDUCTIONS = ["", "add", "min", "max", "inc", "dec", "and", "or", "xor"]
@@ -71,15 +71,15 @@ class Box:
     def written_extent(self) -> int:
         """The offset in bytes of the end of the memory that a store may write.
 
-        The hardware ends rows at multiples of 16 bytes.
+        The hardware writes rows up to the next multiple of 16 bytes, beyond the end of the tensor's row.
         """
         return -(-self.extent // 16) * 16
 
     def elements(self, start: int, written: bool = False) -> Iterator[tuple[int, int | None]]:
         """Yield for each element its byte offset in shared memory and in the tensor (None if it is outside).
 
-        ``start`` is the shared-memory address of the box, as far as the swizzle depends on it. With ``written``, a row
-        ends at the next multiple of 16 bytes, as on an H200; this is not documented.
+        ``start`` is the shared-memory address of the box, on which the swizzle depends. If ``written``, a row ends at
+        the next multiple of 16 bytes, as on an H200; this is not documented.
         """
         row = -(-self.size[0] * self.item // 16) * 16 // self.item if written else self.size[0]
         sizes = (row, *self.size[1:])

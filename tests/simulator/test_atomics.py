@@ -1,4 +1,4 @@
-"""Tests of atomic operations: final values, and a different returned value for each thread's addition."""
+"""Tests of atomic operations: the final values are right, and each thread's addition returns a different value."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def elements(name: str, rows: int, depth: int, random: np.random.Generator) -> n
 
 
 def decoded(patterns: np.ndarray, name: str) -> np.ndarray:
-    """Return the numbers of bit patterns of finite elements, or of scales, in float64."""
+    """Return in float64 the numbers that bit patterns of finite elements, or of scales, represent."""
     numbers = patterns.astype(np.int64)
     if name == "e8m0":
         return np.where(numbers == 0xFF, np.nan, 2.0 ** (numbers - 127))
@@ -208,7 +208,7 @@ def test_nan_scales_make_their_row_nan(kernel: SimulatedKernel) -> None:
 
 
 def test_copies_that_differ_between_warps_are_nan(kernel: SimulatedKernel) -> None:
-    for form, spoils in ((FORMS[5], True), (FORMS[2], False)):  # the second form does not read the last byte
+    for form, spoils in ((FORMS[5], True), (FORMS[2], False)):  # FORMS[2] does not read the last byte of a row's scales
         drawn = draw(form, np.random.default_rng(SEED))
         outcome, out = run(kernel, form, drawn, spoiled=9)
         assert outcome.error == 0 and not outcome.report.get("findings"), outcome

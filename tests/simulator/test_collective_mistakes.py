@@ -1,6 +1,6 @@
 """Tests that mistakes with CUB, WMMA, PTX and cooperative groups are reported at the learner's line.
 
-Tests of shared-memory wavefronts of fragment loads and stores in correct kernels, too.
+Other tests here count the shared-memory wavefronts of fragment loads and stores in correct kernels.
 """
 
 from __future__ import annotations

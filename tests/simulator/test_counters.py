@@ -1,4 +1,4 @@
-"""Tests that ``counters.def`` lists all counters: those of the Python records, and the totals of a report."""
+"""Tests that ``counters.def`` lists all counters that the Python records and the totals of a report have."""
 
 from __future__ import annotations
 

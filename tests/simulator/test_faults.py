@@ -77,7 +77,7 @@ def test_infinite_loops(faults, launcher, workers):
 
 
 def test_unsuccessful_polls_are_counted_not_timed(faults):
-    """Check that the limit is a number of unsuccessful polls, which starts again when a thread makes progress."""
+    """Check that the deadlock limit counts unsuccessful polls, and that the count restarts when a thread progresses."""
     faults.configure(watchdog_seconds=1000, spin_rounds=1000)
     assert faults("wait_for_ever", ints()).error == TIMEOUT
     turn = ints()

@@ -101,7 +101,7 @@ def test_rounding_of_floats(load):
     np.testing.assert_array_equal(bits["hp"], bits["h"])
     np.testing.assert_array_equal(bits["b"], from_floats(numbers, "bf16"))
     np.testing.assert_array_equal(bits["bp"], bits["b"])
-    # Directed rounding: the exact value lies between the result and its neighbor in the other direction.
+    # Directed rounding: the exact value lies between the result and the next number against the rounding's direction.
     finite = np.isfinite(numbers)
     exact = numbers[finite].astype(np.float64)
     zero, up, down = (values(bits[k][finite], f) for k, f in (("hz", "f16"), ("hu", "f16"), ("bd", "bf16")))
@@ -203,7 +203,7 @@ def test_minimum_maximum_sign(load, fmt):
     np.testing.assert_array_equal(values(results["max_nan"], fmt), np.maximum(x, y))
     np.testing.assert_array_equal(results["neg"], np.where(np.isnan(x), NAN, a ^ 0x8000))
     np.testing.assert_array_equal(results["abs"], np.where(np.isnan(x), NAN, a & 0x7FFF))
-    zeros = (a & 0x7FFF == 0) & (b & 0x7FFF == 0)  # where both are zeros: +0 counts as the larger one
+    zeros = (a & 0x7FFF == 0) & (b & 0x7FFF == 0)  # where a and b are both zero, max prefers +0 and min -0
     np.testing.assert_array_equal(results["max"][zeros], (a & b)[zeros])
     np.testing.assert_array_equal(results["min"][zeros], (a | b)[zeros])
 

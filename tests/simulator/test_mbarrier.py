@@ -37,8 +37,8 @@ def test_states_of_phases(kernel, schedule):
     out = np.zeros((2, 64), dtype=np.int32)
     run(kernel, schedule, "run_states", out)
     np.testing.assert_array_equal(out[0], 63 - np.arange(64))
-    # The second phase expects 63 arrivals, so the states before them have 63, 62, ... 1 pending. On a GPU the lanes of
-    # a warp arrive together and get the same number.
+    # The second phase expects 63 arrivals, so the states that they return have 63, 62, ... 1 pending. On a GPU the
+    # lanes of a warp arrive together and get the same number.
     assert not kernel.in_order or sorted(out[1]) == [0, *range(1, 64)]
     assert out[1, 7] == 0 and (out[1] >= 0).all() and (out[1] < 64).all()
 

@@ -1,4 +1,4 @@
-"""Tests of floating-point formats of 8, 6 and 4 bits: every bit pattern, and values that round to its neighbors.
+"""Tests of floating-point formats of 8, 6 and 4 bits: every bit pattern, and rounding near every representable value.
 
 References are tables from the formats' definitions, and torch's float8.
 """
@@ -84,7 +84,10 @@ EACH = pytest.mark.parametrize("name", FORMATS)
 
 
 def numbers(form: Format) -> np.ndarray:
-    """Return as doubles, with both signs: every value, every midpoint, their neighbors, and numbers out of range."""
+    """Return test inputs as doubles, with both signs.
+
+    They are every value of the format, every midpoint, the numbers next to these, and numbers out of range.
+    """
     finite = np.array([v for v in form.table() if np.isfinite(v)])
     middle = (finite[1:] + finite[:-1]) / 2
     edge = np.array([finite[-1] + (finite[-1] - finite[-2]) / 2, 2 * finite[-1], 1e30, np.inf, np.nan])

@@ -62,7 +62,7 @@ def test_self_test_passes_on_this_machine(tmp_path, flags):
         objects = [path for path in objects if path.name != "runtime_context.o"] + [RUNTIME / "context.cpp"]
     program = str(build_program(tmp_path, find_cxx().command, objects, *flags))
     check(program)
-    # A submission's runner has a limited address space, too.
+    # Check with limited address spaces as well, because the runner of a submission has one.
     check(program, address_space=1 << 30)
     check(program, address_space=400 << 20)
 

@@ -180,7 +180,7 @@ def test_loads_stores_atomics(kernel):
 
 
 def permuted(a: int, b: int, selector: int) -> int:
-    """Return prmt's result. A nibble of the selector selects a byte, or, with its top bit, copies of its sign."""
+    """Return prmt's result. A nibble of the selector selects a byte, or 8 copies of the byte's sign bit."""
     both, out = a | b << 32, 0
     for i in range(4):
         pick = selector >> (4 * i) & 15

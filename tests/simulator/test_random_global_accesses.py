@@ -1,7 +1,7 @@
 """Random accesses to global memory: the checks report a race or an access past the end exactly if a model does.
 
 The model examines every pair of accesses. Two threads race if they access one cell, at least one of them changes it,
-not both accesses are atomic, and no barrier of their block separates them. Nothing orders two blocks.
+at least one access is not atomic, and no barrier of their block separates them. Nothing orders two blocks.
 
 The checks store for each cell the last write and a set of either reads or atomic operations. Therefore a read that is
 ordered after an atomic operation hides it, and vice versa. For such programs, the test asserts only that reported races
@@ -54,7 +54,7 @@ class Truth(NamedTuple):
     past: bool
     """True if an access is past the end."""
     hidden: bool
-    """True if a read and an atomic operation of one cell are ordered."""
+    """True if a read and an atomic operation of one cell are ordered, so the checks may miss the race with another."""
 
 
 def truth(program: Program) -> Truth:
@@ -99,7 +99,7 @@ def test_the_checks_agree_with_the_model(program: Program, schedule: str, worker
     if true.past:  # an access past the end may end the kernel before the race
         return
     assert found <= {"between_blocks", "within_block", "within_warp"}
-    if workers == 1:  # of a set's second reader, the checks store only the thread
+    if workers == 1:  # the checks do not store the time of the second reader
         assert true.between or "between_blocks" not in found
         assert true.within or found <= {"between_blocks"}
     assert bool(found) == (true.between or true.within) or true.hidden

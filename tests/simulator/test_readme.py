@@ -1,4 +1,4 @@
-"""Tests of the README's worked examples: they name existing files, and all files that mention a finding."""
+"""Tests of the README's worked examples: they name existing files, and name each file that mentions the finding."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_files_of_an_example_exist(title: str) -> None:
 
 
 def test_a_finding_is_named_in_the_listed_files_only() -> None:
-    """Check that the first file of each step mentions the finding, and that no such file is left out."""
+    """Check that the first files of the steps are exactly the files that mention the finding."""
     steps = re.split(r"^\d\. ", EXAMPLES["a finding"], flags=re.MULTILINE)[1:]
     listed = [files(step)[0] for step in steps]
     assert len({*listed}) == len(steps) == 7

@@ -81,7 +81,7 @@ def test_coalesced_and_strided_addresses(record: Record) -> None:
 
 
 def test_shapes_and_memories(record: Record) -> None:
-    x, out = torch.zeros(129)[1:], torch.zeros(192)  # allocations on a GPU are aligned to 256 bytes
+    x, out = torch.zeros(129)[1:], torch.zeros(192)  # a slice: unlike an allocation, it is not aligned to 256 bytes
     recording = recorded(record("coalesced", x, out, block=(1, 0, 0)))
     assert recording.block == [64, 1, 1]
     for memory, tensor in zip(recording.memories, (x, out)):
@@ -181,7 +181,7 @@ def test_shuffles_of_all_and_of_some_lanes(record: Record) -> None:
         ("__shfl_xor_sync", ALL),
         ("__shfl_xor_sync", ALL[16:]),
     ]
-    # The lower half exits before the upper half synchronizes again, so the counters have two requests.
+    # The lower half exits before the upper half synchronizes again, so the two halves write in two requests.
     assert [event.lanes for event in of(recording, "write", "out")] == [ALL[16:], ALL[:16], ALL[16:]]
 
 

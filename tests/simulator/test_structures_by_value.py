@@ -1,6 +1,6 @@
 """Reads and writes of structures that are passed or returned by value are checked and counted.
 
-Compilers do not instrument the copy for such a call, so these calls are inlined (host_defines.h).
+Compilers do not instrument the copy of a structure for a call, so such calls are inlined (host_defines.h).
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def test_the_structure_past_the_end_is_found(compiler: str) -> None:
 def test_requests_are_those_of_nvcc(launcher: str, loads: int) -> None:
     """Compare requests with nvcc's. Use g++, because clang++ splits structures into members before instrumentation.
 
-    The expected numbers are those of ``ld.global`` in the output of ``nvcc -ptx``. The last one differs: an unaligned
-    structure of 32 bytes is read in 16-byte accesses here, and in 4-byte accesses by nvcc.
+    The expected numbers are those of ``ld.global`` in the output of ``nvcc -ptx``, except for the last launcher: an
+    unaligned structure of 32 bytes is read in 16-byte accesses here, and in 4-byte accesses by nvcc.
     """
     kernel = built("g++")
     error, report, _ = Simulation(kernel.libsim).run(kernel, 8 * THREADS, launcher, SOURCE)

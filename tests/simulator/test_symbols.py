@@ -19,15 +19,14 @@ from grader.simulator import hooks, library
 from tests.simulator.harness import KERNELS
 
 ROOT = Path(__file__).parents[2]
-# Helper functions that compilers generate for indirect calls have compiler-defined names, which are not exported
-# elsewhere.
+# Names that the simulator may define. The last two are helper functions that compilers generate for indirect calls.
 OURS = re.compile(r"_ZN3sim\w+|sim_\w+|__wrap_\w+|__x86_indirect_thunk_\w+|__llvm_external_retpoline_r11")
 # Versions of symbols by which the system's C and C++ libraries are recognized.
 SYSTEM = re.compile(r"(GLIBC|GLIBCXX|CXXABI|GCC)_(\d+(\.\d+)*)")
 # Weak symbols that every shared library references.
 WEAK = ("__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__cxa_finalize")
 COMPILERS = [pytest.param(compiler, id=compiler.family) for compiler in available_cxx()]
-# A command that first loads the given libraries with global visibility, then calls the simulator in all ways.
+# A command that first loads the given libraries with global visibility, and then makes all calls that lessons make.
 BESIDE = (sys.executable, "-m", "tests.simulator.beside_other_libraries")
 
 
@@ -65,7 +64,7 @@ def test_kernels_import_only_the_simulator_and_system_libraries(compiler):
         provided = set(listed(built.libsim, "--defined-only"))
         for name in listed(built.library, "--undefined-only"):
             plain, _, version = name.partition("@")
-            # Symbols from the library that replaces libstdc++ at link time have no versions.
+            # At link time a stub replaces libstdc++. Symbols from it have no version, so they are listed in FUNCTIONS.
             system = SYSTEM.fullmatch(version.lstrip("@")) or plain in (*WEAK, *FUNCTIONS)
             assert plain in provided or system, f"{file.name}: {name}"
             assert not re.match(r"cu[A-Z]|cuda|__tsan|__ubsan|__sanitizer", plain), f"{file.name}: {name}"
@@ -73,7 +72,7 @@ def test_kernels_import_only_the_simulator_and_system_libraries(compiler):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_an_older_libstdcxx_that_is_loaded_first_is_sufficient(compiler):
-    """Check libstdc++ of GCC 9, because conda's Python and some wheels load one older than the compiler's."""
+    """Check that libstdc++ of GCC 9 suffices: conda's Python and some wheels load one older than the compiler."""
     newest = {"GLIBCXX": (3, 4, 28), "CXXABI": (1, 3, 12), "GCC": (9, 0, 0)}
     plan = library.plan_library(compiler)
     libraries = [library.ensure_library(compiler)]
@@ -87,7 +86,7 @@ def test_an_older_libstdcxx_that_is_loaded_first_is_sufficient(compiler):
 
 
 def test_a_kernel_may_not_define_hooks(tmp_path):
-    """Check the name that the compiler calls, and the name that the linker replaces it with."""
+    """Check names of hooks: those that the compiler calls, and those with which the linker replaces them."""
     for name in ("__tsan_read4", "__wrap___tsan_read4", "__sanitizer_cov_trace_pc", "sim_cudaGetLastError"):
         source = tmp_path / f"{name}.cpp"
         source.write_text(f'extern "C" __attribute__((visibility("hidden"), used)) void {name}(void*) {{}}\n')

@@ -13,7 +13,7 @@ from tests.seeds import SEED
 from tests.simulator.harness import KERNELS, SimulatedKernel
 from tests.simulator.tensor_box import FLOATS, REDUCTIONS, TYPES, Box, reduce, storage
 
-#: The reductions of cp.reduce.async.bulk.tensor, by element type.
+#: The reductions that cp.reduce.async.bulk.tensor allows for each element type.
 REDUCES = {
     "u4": ["add", "min", "max", "inc", "dec", "and", "or", "xor"],
     "i4": ["add", "min", "max", "and", "or", "xor"],
@@ -42,7 +42,7 @@ def kernel(checks: bool = False) -> SimulatedKernel:
 
 
 def values(type_: str, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return random elements as bytes. Floats are small multiples of 1/8 and thousands, so sums are rounded; no NaN."""
+    """Return random elements as bytes. Floats are multiples of 1000 plus multiples of 1/8, so sums are rounded."""
     if type_ not in FLOATS:
         return rng.integers(0, 256, count * storage(type_).itemsize, dtype=np.uint8)
     numbers = (rng.integers(-64, 64, count) / 8 + 1000 * rng.integers(-3, 4, count)).astype(np.float32)

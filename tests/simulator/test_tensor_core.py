@@ -79,7 +79,7 @@ EVERY_SHAPE = "#include <cuda_runtime.h>\n" + "".join(kernel_of(i, shape) for i,
 
 
 def fragment(matrix: np.ndarray, type_: str) -> np.ndarray:
-    """Return the lanes' registers of an operand, [lane][register]: rows g and g + 8, words of four lanes along k.
+    """Return an operand's registers, [lane][register]. Lane 4 g + t has rows g and g + 8, and word t along k.
 
     ``matrix`` is A as [M, K], or B transposed, as [N, K].
     """
@@ -98,7 +98,7 @@ def fragment(matrix: np.ndarray, type_: str) -> np.ndarray:
 
 
 def encode(values: np.ndarray, type_: str) -> np.ndarray:
-    """Return numbers as the register contents that hold them."""
+    """Return the bit patterns that represent numbers in registers."""
     if type_ == "f64":
         return values.astype(np.float64)
     if type_ in ("f16", "s8", "u8"):
@@ -134,7 +134,7 @@ def every_shape(tmp_path_factory: pytest.TempPathFactory) -> SimulatedKernel:
 
 @EACH_SHAPE
 def test_mma_multiplies_the_matrices_and_is_counted(every_shape: SimulatedKernel, shape: tuple) -> None:
-    """Use small integers, which every format represents exactly, as well as all sums."""
+    """Use small integers: every format represents the inputs and all sums exactly."""
     m, n, k, d, a, b = shape
     random = np.random.default_rng(SHAPES.index(shape))
     lowest = {"u8": 0}

@@ -73,7 +73,7 @@ def numbers(elements: np.ndarray, type_: str) -> np.ndarray:
 
 
 def layout_of(mn_major: bool, rows: int, swizzle: str) -> Layout:
-    """Return the layout of operands that follow each other in memory, each with 16 elements along k."""
+    """Return the layout of a matrix that is stored as contiguous operands of 16 elements along k."""
     if not mn_major:
         return Layout(swizzle, False, 128, 256) if swizzle == "none" else Layout(swizzle, False, 16, 8 * int(swizzle))
     if swizzle == "none":

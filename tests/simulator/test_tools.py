@@ -1,4 +1,4 @@
-"""Tests of running the programs that read a kernel's library: their output and time are limited."""
+"""Tests of the helper programs that read a kernel's library: their output and their time are limited."""
 
 from __future__ import annotations
 

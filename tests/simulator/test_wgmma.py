@@ -1,4 +1,4 @@
-"""Tests of wgmma: each form agrees bit for bit with a reference for layouts, fragments and rounding."""
+"""Tests of wgmma: each form agrees bit for bit with a reference that models layouts, fragments and rounding."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_every_layout_gives_the_expected_product(kernel: SimulatedKernel, form: 
 
 
 def test_sums_of_8_bit_products_keep_14_bits(kernel: SimulatedKernel) -> None:
-    """Check that ones change a sum of 2^13, but not of 2^14, because they lie below its 14th bit."""
+    """Check that adding 1 changes a sum of 2^13, but not of 2^14, whose 14 bits do not reach down to 1."""
     form = Form(24, "f32", "e4m3", "e4m3")
     layout, image = Layout("32", False, 0, 256), np.zeros(192 * 1024, np.uint8)
     one = 0x38

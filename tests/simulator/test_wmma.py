@@ -83,8 +83,8 @@ def test_the_layout_of_fragments(kernel):
     by_row = np.hstack([16 * (group + row) + pair + column for row, column in places])
     np.testing.assert_array_equal(sums, by_row)
     np.testing.assert_array_equal(a, np.hstack([by_row, by_row]))  # f16 operands are stored twice
-    # matrix_b in row_major: a lane's group of four gives its column; its pair of elements and the first two tiles are
-    # along k.
+    # matrix_b in row_major: the column is the number of the lane's group of four. The two elements of a pair, and the
+    # first two tiles, are neighbors along k.
     by_column = np.hstack([16 * (pair + k) + group + n for k, n in places])
     np.testing.assert_array_equal(b, np.hstack([by_column, by_column]))
 

@@ -141,7 +141,7 @@ class Layout:
         return value - (1 << 64) if value >= 1 << 63 else value
 
     def offset(self, row: Any, byte_k: Any, bits: int) -> Any:
-        """Return the byte offsets of elements (row, k). k is in bytes if K-major; MN-major elements have 16 bits."""
+        """Return the byte offsets of elements (row, k). ``byte_k``: k in bytes. MN-major elements have 16 bits."""
         line = LINES[self.swizzle]
         if not self.mn_major:
             step = self.leading if line == 16 else 16
@@ -168,7 +168,7 @@ class Layout:
 def words_of(a: np.ndarray) -> np.ndarray:
     """Return A [64, 32 bytes] as the registers of its fragments, [128][4].
 
-    The registers are rows i / 4 and i / 4 + 8, then the second 16 bytes of these.
+    Lane i has four registers: rows i / 4 and i / 4 + 8, and the second 16 bytes of the same rows.
     """
     words = np.ascontiguousarray(a).view(np.uint8).reshape(64, 32).view(np.int32)
     registers = np.zeros((128, 4), np.int32)

@@ -52,7 +52,7 @@ void kill_launch(int error) {
 void set_fault(int error) { fault = error; }
 ArenaRange arena_range() { return {arena, sizeof arena}; }
 namespace arena {
-// Bytes 0-127 always stay open to the host.
+// The host may always access bytes 0-127 of the arena; bytes 128-255 may be closed to it.
 bool is_closed(const void* address) {
     auto* byte = static_cast<const char*>(address);
     return closes && closed && ((byte >= ::arena + 128 && byte < ::arena + 256) || faulting);
@@ -132,7 +132,7 @@ int ask_in_frames(void** words) {
     return 5;
 }
 
-Access wanted;  // the access to a local variable; `data` is an offset from it
+Access wanted;  // the access to try; `data` is its offset from a local variable
 bool only_stack = false, from_the_frame = false;
 __attribute__((noinline)) void look_at_local(void* words) {
     const void* local = *static_cast<void**>(words);
@@ -253,7 +253,8 @@ __attribute__((noinline)) void stacks() {
         CHECK(!strcmp(local(-200, 8, true, deeper), "not_its_stack"));
         CHECK(!*local(64, 8, false, deeper));  // reads are allowed
     }
-    from_the_frame = true;  // offsets count from the frame: saved frame pointer, return address, and deeper frames
+    from_the_frame =
+        true;  // count offsets from SIM_FRAME: these are the saved frame pointer, the return address, and deeper frames
     for (long offset : {0, 8, -8, -16, -64}) CHECK(!strcmp(local(offset, 8, true), "not_its_stack"));
     from_the_frame = false;
     only_stack = true;
@@ -347,7 +348,7 @@ int main(int, char** words) {
     void* library = dlopen(words[1], RTLD_NOW);
     if (!library) return printf("%s\n", dlerror()), 2;
     reinterpret_cast<void (*)(Parts*)>(dlsym(library, "submission_parts"))(&parts);
-    // This has no effect, because the process is not confined yet.
+    // These two checks have no effect, because the process is not confined yet.
     sandbox::check_function(reinterpret_cast<const void*>(&main), code());
     sandbox::check_variable(&data_of_ours, 8, code());
     sim_confine();

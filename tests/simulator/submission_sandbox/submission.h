@@ -10,7 +10,7 @@ struct Parts {
     const void* table;          // a word that is read-only after the library has been loaded
     const void* bound;          // the function of another library to which `table` points
     const void* function;
-    // Stores the address of a local variable, long[4], at `address`. Then calls inner(address), or deeper(address,
-    // inner).
+    // Stores the address of a local variable, long[4], at `address`. Then calls deeper(address, inner) if `deeper` is
+    // not null, otherwise inner(address).
     void (*with_local)(void (*inner)(void*), void (*deeper)(void*, void (*)(void*)), void* address);
 };

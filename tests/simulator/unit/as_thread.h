@@ -1,4 +1,4 @@
-// Runs a function as a simulated thread: on its own stack, in a launch that the function can end.
+// Runs a function as a simulated thread: on a stack of its own, in a launch that the function can abort.
 #pragma once
 
 #include "checks/core/state.h"

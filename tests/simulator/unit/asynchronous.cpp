@@ -83,7 +83,7 @@ CASE(wait_group_completes_older_copy_groups_and_not_newer_ones) {
             async_wait(*thread.thread, 2);
             CHECK_EQUAL(prefetched_bytes() - ahead, 2 * pieces * 16);
             async_wait(*thread.thread, may_pend);
-            CHECK_EQUAL(prefetched_bytes() - ahead, 2 * pieces * 16);  // the second wait counts nothing
+            CHECK_EQUAL(prefetched_bytes() - ahead, 2 * pieces * 16);  // the second wait changes no counter
             for (unsigned i = 0; i < (3 - may_pend) * pieces; ++i) read(thread, grid.shared(0) + 16 * i + 12);
             CHECK_FOUND("nothing");
             for (unsigned i = (3 - may_pend) * pieces; i < 3 * pieces; ++i) {
@@ -286,7 +286,7 @@ CASE(mbarrier_use_before_ordered_initialization_is_a_race) {
     }
 }
 
-// The arrival belongs to a later phase than the one that other threads complete.
+// cp.async's arrival counts for a later phase than the phase that the other threads' arrivals complete.
 CASE(cp_async_mbarrier_arrive_publishes_when_the_copies_are_done) {
     for (bool done : {false, true}) {
         Grid grid(1, 96);
@@ -356,8 +356,7 @@ CASE(bulk_load_completes_at_an_mbarrier) {
     }
 }
 
-// Block 1 copies its shared memory to block 0, or block 0 to block 1. The source block must not exit before the copy
-// has read it.
+// Block `from` copies its shared memory to the other block. It must not exit before the copy has read its memory.
 CASE(copy_to_another_block_ends_before_its_source_block) {
     for (unsigned from : {0u, 1u}) {
         for (bool awaited : {false, true}) {

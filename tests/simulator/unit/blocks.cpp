@@ -1,4 +1,5 @@
-// Tests of the checks' state of blocks: serial numbers, shared arrays, and what launch events change.
+// Tests of the state that the checks keep for each block: its serial number, its shared arrays, and the effects of
+// launches.
 #include <malloc.h>
 
 #include "checks/synchronization/clusters.h"
@@ -95,7 +96,7 @@ CASE(past_launch_is_found_by_each_of_its_serials) {
             CHECK(past_launch(serial) && past_launch(serial)->first_serial == first[i]);
     CHECK(!past_launch(first[0] - 1));
     CHECK_EQUAL(past_launches().size(), 20);
-    // A copy by the host has no threads to name.
+    // A past launch may be a copy by the host, for which name_thread finds no thread.
     uint32_t index[3], thread[3];
     CHECK(name_thread(first[19], 0, index, thread));
     past_launches().back().call = "a copy";
@@ -152,7 +153,7 @@ CASE(block_begins_without_state_of_earlier_blocks) {
             CHECK(block.first_serial == block.serial && block.cluster_size == 2);
             CHECK_EQUAL(block.cluster_first, the_launch.first_serial + b / 2 * 2);
             CHECK(block.time == 1 && block.barrier_time == 1 && !block.barrier_known && !block.remote);
-            // Blocks of a cluster are exact.
+            // Blocks of a cluster are exact from the start: their threads' clocks are stored one by one.
             CHECK(!block.extras && block.exact && !block.fenced && !block.exit_reported);
             CHECK(!block.executed && !block.wgmma && !block.tensor_memory && !block.swizzles);
             for (const VectorClock* arrival : block.arrivals) CHECK(!arrival);
@@ -259,7 +260,7 @@ CASE(floors_begin_at_the_block_and_end_at_its_last_barrier) {
     auto shared = [&] { return set_floors(thread), thread.floors[shared_window]; };
     const uint32_t last = Epoch::time_limit - 1;
     block.serial = block.first_serial + 6;
-    for (uint32_t time : {1u, 7u, 3u, last}) {  // the block's time may be before the thread's
+    for (uint32_t time : {1u, 7u, 3u, last}) {  // the block's time may be less than the thread's
         block.barrier_time = time;
         CHECK(same(shared(), Epoch(block.first_serial, 0), Epoch(block.serial, time == 3 ? 7 : time)));
     }
@@ -380,7 +381,8 @@ CASE(address_between_shared_arrays_belongs_to_the_nearest_one) {
     auto nearest = [&](size_t offset) { return nearest_shared(block, base + offset)->base - base; };
     CHECK(nearest(0) == 128 && nearest(127) == 128 && nearest(191) == 128);
     CHECK(nearest(192) == 192 && nearest(256) == 192);  // the second array begins where the first one ends
-    CHECK(nearest(383) == 192 && nearest(384) == 192 && nearest(385) == 512);  // at the same distance the earlier array
+    CHECK(nearest(383) == 192 && nearest(384) == 192 &&
+          nearest(385) == 512);  // if both are equally far, the earlier array
     CHECK(nearest(575) == 512 && nearest(600) == 512);
     CHECK(!find_shared(block, base + 256) && find_shared(block, base + 192)->base == base + 192);
 }

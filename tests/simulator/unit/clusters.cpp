@@ -10,8 +10,8 @@ using unit::Grid;
 
 namespace {
 
-// All threads of both blocks arrive at the cluster barrier. Without first_releases, thread 0 of block 0 arrives
-// relaxed.
+// All threads of both blocks arrive at the cluster barrier with a release. If !first_releases, thread 0 of block 0
+// arrives with .relaxed instead.
 void all_arrive(Grid& grid, unsigned threads, bool first_releases = true) {
     for (unsigned block = 0; block < 2; ++block)
         for (unsigned thread = 0; thread < threads; ++thread)
@@ -119,8 +119,8 @@ CASE(serial_determines_the_cluster) {
     CHECK(!same_cluster(first - 1, first));
 }
 
-// Time 0 of a cluster's first block precedes all accesses of the cluster. An atomic operation on uninitialized shared
-// memory stores it as the time of a write.
+// Time 0 of a cluster's first block precedes all accesses of the cluster. For an atomic operation on uninitialized
+// shared memory, the cell stores time 0 as the time of the last write.
 CASE(time_zero_is_ordered_before_all_accesses_of_a_cluster) {
     Grid grid(2, 32, 2);
     uint32_t serial = grid.thread(0, 0).block->serial;
@@ -142,7 +142,8 @@ CASE(grid_barrier_resets_the_cluster_barrier) {
     CHECK_FOUND("nothing");
 }
 
-// Thread 0 arrives without releasing. So other threads know only those of its accesses that an earlier barrier ordered.
+// Thread 0 arrives without a release. So only those of its accesses that an earlier barrier ordered happen before the
+// other threads' accesses.
 CASE(block_barrier_before_the_arrival_orders_other_threads) {
     enum { before_barrier, before_syncwarp, after_syncwarp };
     for (int when : {before_barrier, before_syncwarp, after_syncwarp}) {
@@ -215,7 +216,8 @@ CASE(cluster_barrier_passes_on_griddepcontrol_wait_of_one_thread) {
     CHECK(grid.thread(1, 1).awaited && !grid.thread(1, 2).awaited);
 }
 
-// If a set of readers is stored only as a range of threads, it does not show which ones read after they arrived.
+// A set of readers that is stored only as a range of threads does not tell which threads read after their arrival. So
+// readers must be listed one by one.
 CASE(cluster_of_one_block_lists_single_readers) {
     Grid grid(1, 64);
     Floats x;

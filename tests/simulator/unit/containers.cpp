@@ -19,7 +19,7 @@ CASE(growable_keeps_elements_when_it_grows) {
 CASE(growable_can_push_its_own_element) {
     Growable<uint64_t> array;
     array.push(42);
-    // The argument is an element that moves when the array grows.
+    // The argument of push is an element of the array itself, which moves when the array grows.
     for (unsigned i = 0; i < 100; ++i) array.push(array[0]);
     for (uint64_t element : array) CHECK_EQUAL(element, 42);
 }

@@ -63,7 +63,7 @@ CASE(epochs_are_ordered_by_block_then_by_time) {
         bool simultaneous = a.serial() == b.serial() && a.time() == b.time();
         if (!simultaneous) CHECK_EQUAL(a < b, earlier);
         CHECK_EQUAL(a.not_earlier_than(b), !earlier);
-        // An epoch without a thread at b's time (a floor) is later than all epochs before b, but not later than b.
+        // An epoch with b's time but without a thread is later than all epochs before b, but not later than b.
         CHECK_EQUAL(a < Epoch(b.serial(), b.time()), earlier);
         CHECK(!(b < Epoch(b.serial(), b.time())));
     }

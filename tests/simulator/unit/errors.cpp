@@ -176,8 +176,8 @@ CASE(lanes_of_one_mask_at_different_places_are_reported) {
         threads[i].wait = Wait::exchange;
         threads[i].wait_label = i == 5 ? "one" : "the other";
         threads[i].wait_site.line = 20 + i;
-        // Lane 6 is in the mask, but waits elsewhere. Lane 0 waits for other lanes. Lanes 5 and 7 wait in other calls
-        // than lane 0, and the finding names one of them.
+        // Lane 6 is in the mask, but waits elsewhere. Lane 0 waits for other lanes. Lanes 5 and 7 wait in calls that
+        // differ from lane 0's call, and the finding names one of these lanes.
         warp.tag[i] = i == 3 || i == 4 ? 1 : 2;
     }
     warp.threads = threads;

@@ -299,7 +299,7 @@ CASE(rolled_back_launch_leaves_no_state) {
     worker.known_barriers.at(8) = 1;
     SyncLog& log = new_log(code);
     CHECK(log_of(code) == &log);
-    past_launches().back().number = 9;  // as for a launch in a stream
+    past_launches().back().number = 9;  // launches in a stream have numbers, so set one
     launch_rolled_back(grid.launch());
     CHECK(x.cell(3).write == before && *reinterpret_cast<float*>(x.at(3)) == 1);
     CHECK(worker.overwritten.empty() && worker.blocks.empty() && worker.touched.empty());
@@ -631,7 +631,7 @@ CASE(memory_is_known_from_allocation_to_free) {
         made.base += 128;
         made.kind = MemoryKind::device;
         allocation(made);
-        CHECK_EQUAL(host_view.shares, kind == MemoryKind::managed);  // as before the allocation
+        CHECK_EQUAL(host_view.shares, kind == MemoryKind::managed);  // unchanged by the allocation
         CHECK_EQUAL(scratch_bytes(), 128);
         release(memory + 128, 64, code + 1);
         CHECK(find_region(key(memory)) && !find_region(key(memory + 128)));
@@ -693,7 +693,7 @@ CASE(last_writer_of_a_value_is_found) {
     CHECK(writer(x.at(1), names) && names[0] == 2 && names[3] == 40 && !writer(x.at(2), names));
     CHECK(!names[1] && !names[2] && !names[4] && !names[5]);
     x.atomic(grid.thread(1, 7), 1);
-    CHECK(writer(x.at(1), names) && names[0] == 2 && names[3] == 40);  // the later block counts, also if it wrote first
+    CHECK(writer(x.at(1), names) && names[0] == 2 && names[3] == 40);  // the block with the later serial is named
     grid.sync_grid();
     x.atomic(grid.thread(1, 7), 1);
     CHECK(writer(x.at(1), names) && names[0] == 1 && names[3] == 7);

@@ -21,7 +21,8 @@ namespace {
 // A thread's table of 64 entries grows three times to hold this many basic blocks.
 constexpr unsigned place_count = 256;
 
-// A separate basic block for each number. The call is not the last statement, so it returns into this block.
+// A separate basic block for each number. A statement follows the call, so that it is no tail call and its return
+// address lies in this block.
 template <unsigned number>
 __attribute__((noinline)) void place() {
     __wrap___sanitizer_cov_trace_pc();
@@ -43,7 +44,7 @@ void execute(ThreadState& thread, unsigned number, unsigned times = 1) { execute
 
 void collect(Grid& grid, unsigned block = 0) { collect_executed(*state_of(grid.block(block))); }
 
-// Finds the address at which each basic block is counted: block i is executed i + 1 times.
+// Finds the address at which each basic block is counted. To tell the blocks apart, it executes block i i + 1 times.
 struct Addresses {
     const void* of[place_count] = {};
     Addresses() {
@@ -74,8 +75,8 @@ bool is(const ExecutedCode& code, uint64_t executions, uint64_t warp_executions,
 
 }  // namespace
 
-// A thread's table grows when it is half full. So threads execute as many basic blocks as fill half of it, one more, or
-// one fewer. Counts of other threads are looked up as well.
+// A thread's table grows when it is half full. So threads execute a number of basic blocks that fills half of the
+// table, one block fewer, or one more. Counts of other threads are looked up as well.
 CASE(executions_count_threads_and_warps) {
     constexpr unsigned blocks = 2, threads = 70, some[] = {0, 1, 2, 31, 32, 33, 64, 65, 128, place_count};
     static unsigned times[blocks][threads][place_count];
@@ -154,7 +155,8 @@ CASE(counting_executions_runs_blocks_in_order) {
             several.workers = 2;
             auto once = [] { call(5, std::make_integer_sequence<unsigned, place_count>()); };
             CHECK_EQUAL(unit::as_thread(grid.thread(block, 3), once, several), 0);
-            CHECK_EQUAL(several.workers, first ? 1 : 2);  // only the first count of a block falls back to one worker
+            CHECK_EQUAL(several.workers,
+                        first ? 1 : 2);  // only the first count of a block, which adds it to a table, needs one worker
             CHECK(!several.one_worker_reason == !first);
         }
     }

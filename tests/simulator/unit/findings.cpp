@@ -140,7 +140,7 @@ CASE(latest_findings_can_be_truncated) {
     for (unsigned i : {0, 1, 4}) add_finding(race(i, i));
     CHECK(finding_count() == 3 && finding(0).count == 2 && finding(1).count == 2 && finding(2).count == 1);
     truncate_findings(2);
-    add_finding(race(4, 4));  // its earlier finding was truncated, so this is a new one
+    add_finding(race(4, 4));  // the earlier finding for this race was removed, so this finding is new
     CHECK(finding_count() == 3 && finding(2).count == 1);
 }
 

@@ -1,4 +1,5 @@
-// Tests of the hooks that compilers call before each access: memory that host code may access, and split accesses.
+// Tests of the hooks that compilers call before each access: host code may access only some memory, and compilers split
+// some accesses.
 #include "checks/core/hooks.h"
 
 #include "checks/counting/counting.h"
@@ -306,7 +307,8 @@ CASE(copies_are_split_into_the_largest_aligned_pieces) {
                 CHECK_EQUAL(counted(grid, Access::read, 1u << log2), how ? copy.pieces[log2] : 0);
             }
             SiteTable& sites = grid.thread(0, 0).worker->sites;
-            sites.each([&](AccessSite& site) {  // a copy calls the hook of its write just before that of its read
+            // A copy calls the write's hook at `code + 8` and the read's hook one byte later.
+            sites.each([&](AccessSite& site) {
                 if (site.counters.accesses) CHECK(site.address == code + (site.access == Access::read ? 9 : 8));
             });
             for (unsigned i = 0; how == 0 && i < 64; ++i) CHECK_EQUAL(x.at(0)[i], i - copy.offset < copy.bytes ? 5 : 0);
@@ -520,7 +522,8 @@ CASE(host_threads_synchronize_through_atomic_and_volatile_variables) {
     const Step finds[] = {[](uint32_t* at) { __wrap___tsan_atomic32_load(at, 5); },
                           [](uint32_t* at) { __wrap___tsan_atomic32_exchange(at, 1, 5); },
                           [](uint32_t* at) { __wrap___tsan_volatile_read4(at); }, [](uint32_t*) {}};
-    static uint32_t flags[16], *next = flags;  // a volatile read takes effect at the next hook
+    // Each pair has a flag of its own, because the checks handle a volatile read only at the next hook.
+    static uint32_t flags[16], *next = flags;
     for (Step leave : leaves)
         for (Step find : finds) {
             sim::host_threads::reset();
@@ -534,7 +537,7 @@ CASE(host_threads_synchronize_through_atomic_and_volatile_variables) {
             CHECK_EQUAL(sim::host_threads::knows(3, 7), leave != leaves[3] && find != finds[3]);
             CHECK(!sim::host_threads::knows(3, 8));
         }
-    // A store by a thread of a kernel does not pass on the operations that host threads know.
+    // A store by a thread of a kernel does not order the operations that host threads have waited for.
     sim::host_threads::reset();
     uint32_t flag = 0;
     sim::Clock before, after;

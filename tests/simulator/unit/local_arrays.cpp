@@ -1,4 +1,4 @@
-// Tests of red zones around local arrays: the owner of a zone, and the array that an access missed.
+// Tests of red zones (guard bytes) around local arrays: an access to a zone names the array that owns the zone.
 #include "sim/local_arrays.h"
 
 #include "checks/core/access.h"
@@ -24,7 +24,7 @@ struct Words {
     void zone(unsigned place, unsigned count = sim::red_words) {
         for (unsigned i = 0; i < count; ++i) words[place + i] = red_word;
     }
-    // Writes the record that names a zone's array. With `behind`, the zone follows the array.
+    // Writes the record that names a zone's array. The zone follows the array if `behind`, and precedes it otherwise.
     void owner(unsigned place, const char* name, uint64_t bytes, bool behind) {
         sim::RedOwner owner;
         owner.name = reinterpret_cast<uintptr_t>(name);
@@ -163,7 +163,7 @@ CASE(red_zone_owner_is_valid_on_its_side_only) {
     for (bool behind : {false, true}) {
         Stack stack;
         stack.zone(40);
-        stack.owner(behind ? 36 : 52, before, 24, behind);  // the record is on the neighbor's side of the zone
+        stack.owner(behind ? 36 : 52, before, 24, behind);  // the record is on the wrong side of the zone
         CHECK(!stack.access(4 * 45));
         stack.owner(behind ? 52 : 36, before, 24, behind);
         CHECK(stack.access(4 * 45));

@@ -91,10 +91,11 @@ CASE(access_beside_a_device_variable_names_it) {
     const struct {
         long offset;
         const char* name;  // the nearest memory; null if none is near
-    } accesses[] = {{16384 - 4100, nullptr}, {16384 - 4092, "large"}, {16384 - 4, "large"},
-                    {20480, "large"},        {20480 + 4092, "large"}, {20480 + 4096, nullptr},
-                    {4160, "small"},         {4200, "small"},  // the same distance to both: the first one
-                    {4204, "near"}};
+    } accesses[] = {
+        {16384 - 4100, nullptr}, {16384 - 4092, "large"}, {16384 - 4, "large"},
+        {20480, "large"},        {20480 + 4092, "large"}, {20480 + 4096, nullptr},
+        {4160, "small"},         {4200, "small"},  // 4200 is equally far from both, so the first one is named
+        {4204, "near"}};
     for (auto& one : accesses) {
         Grid grid(1, 32);
         CHECK_EQUAL(reach(grid, memory + one.offset), 0);
@@ -317,7 +318,7 @@ CASE(access_smaller_than_a_granule_splits_all_granules) {
     CHECK(words && words->limit == 61 && others && others->limit && region.shift == 2);
     prepare_and_log(thread, region.base, Access::write, 2, code + 3);
     prepare_and_log(thread, region.base, Access::write, 3, code + 4);
-    CHECK_EQUAL(words->limit, 61);  // accesses of the granule's size change nothing
+    CHECK_EQUAL(words->limit, 61);  // accesses as large as a cell do not change the limit
     AccessSite* bytes = prepare_and_log(thread, region.base + 1, Access::write, 0, code + 2);
     CHECK(bytes && bytes->shift == 0 && region.shift == 0 && region.cell_count() == 64 && bytes->cells == region.cells);
     CHECK(words->limit == 0 && others->limit != 0);  // limit 0: the next access looks up its memory again
@@ -371,7 +372,7 @@ CASE(shared_memory_of_another_block_is_a_distributed_access) {
     AccessSite* site = prepare_and_log(grid.thread(1, 0), number(grid.shared(1)), Access::read, 2, code);
     CHECK(site && site->space == Space::shared && site->block == state_of(grid.block(1)));
     CHECK_EQUAL(site->origin, grid.thread(1, 0).block->shared->base);
-    // The same site and address: the memory belongs to the block of one thread, and not to the other's.
+    // The same site and address are now accessed by a thread of another block, to which the memory does not belong.
     site = prepare_and_log(thread, number(grid.shared(1)), Access::read, 2, code);
     CHECK(site && site->space == Space::distributed && site->block == thread.block);
     CHECK_EQUAL(finding_count(), 0);

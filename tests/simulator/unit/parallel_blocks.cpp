@@ -155,7 +155,8 @@ CASE(parallel_blocks_leave_the_cells_of_a_sequential_run) {
         CHECK_EQUAL(why != nullptr, conflict);
         CHECK(!why || within_block || !strcmp(why, "its blocks access the same memory, and some write to it"));
         ++(why ? conflicts : went_on);
-        auto later = [&](Epoch epoch) {  // convert to the serials of this launch; a set of several blocks has no time
+        // Convert to the serials of this launch. A set with readers of several blocks stores no time.
+        auto later = [&](Epoch epoch) {
             if (epoch.sharing() == many_blocks) epoch = epoch.with_time(0);
             uint32_t serial = epoch.serial();
             return serial < first ? epoch

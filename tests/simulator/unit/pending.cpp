@@ -1,4 +1,4 @@
-// Tests of indices that -fsanitize=bounds reports, which become findings at the next access.
+// Tests of indices out of bounds that -fsanitize=bounds reports. The next access turns each report into a finding.
 #include "found.h"
 #include "grid.h"
 #include "unit.h"

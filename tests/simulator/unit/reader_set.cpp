@@ -1,4 +1,4 @@
-// Tests of sets of readers that list every member, which barriers of parts of a block need.
+// Tests of sets of readers that list every member. Barriers of only a part of a block's threads need such sets.
 #include "checks/synchronization/reader_set.h"
 
 #include "grid.h"

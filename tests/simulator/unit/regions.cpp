@@ -88,7 +88,8 @@ CASE(nearest_region_is_the_missed_one) {
     CHECK(nearest_region(at(0)) == &first && nearest_region(at(2000)) == &first);
     Region& second = allocate(1200, 100);
     CHECK(nearest_region(at(1110)) == &first && nearest_region(at(1190)) == &second);
-    CHECK(nearest_region(at(1150)) == &first);  // halfway: an access past the end is the more common mistake
+    // Halfway between both, name the one before: an access past the end is the more common mistake.
+    CHECK(nearest_region(at(1150)) == &first);
     CHECK(nearest_region(at(1151)) == &second);
 }
 

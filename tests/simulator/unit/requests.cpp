@@ -27,7 +27,7 @@ void access(Grid& grid, AccessSite& site, unsigned thread, uint32_t entry, unsig
 
 bool equal(const Counters& a, const Counters& b) { return memcmp(&a, &b, sizeof a) == 0; }
 
-// Returns the counters if the k-th accesses of all lanes form a request, for each k.
+// Returns the counters when, for each k, the k-th accesses of all lanes are counted as one request.
 Counters together(Grid& grid, const AccessSite& like, const uint32_t (*entry)[16], const unsigned* length) {
     AccessSite site = like;
     site.counters = {};
@@ -70,7 +70,7 @@ CASE(accesses_of_lanes_are_counted_request_by_request) {
     }
 }
 
-// Entries that remain in a log from before it was emptied are not counted again.
+// Entries that were in a log when it was emptied are not counted again.
 CASE(lanes_with_fewer_accesses_are_not_counted_again) {
     Grid grid(1, 32);
     AccessSite& site = site_of(grid, 0);
@@ -120,7 +120,8 @@ CASE(warps_at_one_site_have_separate_logs) {
                         access(grid, one, 32 * warp + lane, lane, block);
                         access(grid, two, 32 * warp + lane, lane, block);
                     }
-        // Warps without runnable lanes are counted when another warp's accesses arrive. Others are not counted yet.
+        // The accesses of a warp are counted when another warp's accesses arrive, unless the first warp has runnable
+        // lanes.
         CHECK_EQUAL(one.counters.requests, settled ? 11 : 0);
         flush_warp(*grid.thread(0, 32).warp);
         CHECK_EQUAL(one.counters.requests, settled ? 11 : 3);
@@ -158,7 +159,8 @@ CASE(logs_are_reused) {
     CHECK(!unit::leaks([] {
         Grid grid(1, 64);
         AccessSite* sites[] = {&site_of(grid, 0), &site_of(grid, 1)};
-        for (unsigned w : {0u, 1u}) grid.block(0).warps[w].ready = true;  // one warp's log replaces the other's
+        for (unsigned w : {0u, 1u})
+            grid.block(0).warps[w].ready = true;  // so each warp's accesses empty the log of the other warp
         for (unsigned turn = 0; turn < 10; ++turn) {
             for (AccessSite* site : sites)
                 for (unsigned thread : {0u, 32u}) access(grid, *site, thread, 1);

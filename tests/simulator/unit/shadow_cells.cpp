@@ -81,7 +81,7 @@ CASE(readers_of_another_block_are_kept) {
         grid.syncthreads(writer);
         x.write(grid.thread(writer, 0), 0);
         CHECK_FOUND("between_blocks");
-        // The cell stores a reader of block 0, but none of block 1.
+        // The cell stores a reader of block 0, but none of block 1. So only a write by block 1 has a thread to name.
         CHECK_EQUAL(finding(0).other.has_thread, writer == 1);
     }
 }
@@ -269,7 +269,8 @@ CASE(unordered_write_of_the_same_value_is_no_race) {
     settle(other, 0, nullptr);
     CHECK(!other.pending);
     CHECK_FOUND("nothing");
-    // A structure's copy calls the write's hook, then the read's, then copies. The next access compares the values.
+    // To copy a structure, compilers call the hook of the write, then the hook of the read, and then copy. The next
+    // access compares the values.
     for (bool changes : {false, true}) {
         x.cell(0).write = grid.thread(0, 0).epoch;
         write_cell(other, x.cell(0), site, site.base);
@@ -373,7 +374,7 @@ CASE(atomic_loads_count_as_reads) {
 }
 
 CASE(polling_reads_do_not_count_as_stores) {
-    // Thread 1 stores and reads. Another thread's load in between is no conflict, but its write is.
+    // Thread 1 stores and then reads. If another thread loads in between, there is no conflict; if it writes, there is.
     for (bool writes : {false, true}) {
         Floats x;
         Grid grid(1, 64);

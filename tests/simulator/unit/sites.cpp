@@ -58,7 +58,7 @@ CASE(place_has_one_site_per_kind_of_access) {
     unsigned count = 0;
     sites.each([&](AccessSite& site) { count += site.address == code; });
     CHECK_EQUAL(count, 4);
-    // Enough code addresses that some share a slot of the table.
+    // Find enough code addresses that some of them share a slot of the table.
     for (unsigned round = 0; round < 2; ++round)
         for (unsigned place = 0; place < 8192; ++place) CHECK(sites.find(code + place)->address == code + place);
     sites.clear();

@@ -1,4 +1,5 @@
-// Tests of stream clocks, which store for each lane of operations the last one known to have finished.
+// Tests of stream clocks. A lane is a sequence of operations that run in order; for each lane, a clock stores the last
+// operation that is known to have finished.
 #include "runtime/clock.h"
 
 #include "unit.h"

@@ -27,7 +27,7 @@ Region& begin(RegionKind = RegionKind::tensor) {
     return add_allocation({sim::events::MemoryKind::tensor, memory, 64, "x", "float32", 1, shape, nullptr});
 }
 
-// A stream. A call runs an operation, which is ordered after everything in the stream's clock.
+// A stream. Calling the object runs an operation in the stream, after all operations in `known`.
 struct Stream {
     uint32_t lane;
     uint32_t count = 0;

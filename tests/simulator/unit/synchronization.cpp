@@ -238,7 +238,7 @@ CASE(acquire_or_release_fence_does_half_of_a_full_fence) {
 }
 
 CASE(barrier_phase_passes_on_what_was_learned_before_it) {
-    // An arriving thread passes on the accesses of other threads that it knows, but not its own later accesses.
+    // An arrival orders the accesses of other threads that happened before it, but not the thread's own later accesses.
     Grid grid(1, 96);
     Floats x;
     x.write(grid.thread(0, 0), 0);
@@ -358,7 +358,8 @@ CASE(second_fences_by_all_threads_order_up_to_the_earliest_of_them) {
     CHECK_EQUAL(finding_count(), 0);
     const VectorClock* known = grid.thread(1, 5).extras->known;
     const uint32_t serial = grid.thread(0, 0).block->serial;
-    // The time of the first fence of the second round: the time begins with 1, and 64 fences and a barrier precede it.
+    // The time of the second round's first fence: the time begins with 1, and 64 fences, a barrier and this fence add 1
+    // each.
     CHECK_EQUAL(known_barrier(known, serial), 1 + 64 + 1 + 1);
     x.read(grid.thread(1, 5), 3);
     CHECK_EQUAL(finding_count(), 1);
@@ -465,7 +466,7 @@ CASE(known_clock_is_reused_without_memory) {
     BlockState& block = *polls.block;
     CHECK(block.fenced);
     grid.syncthreads(2);
-    // All threads share one clock, and the barrier's time is stored only once for their own block.
+    // All threads share one clock. The time of their own block's barrier is stored in the block, not once per thread.
     known = polls.extras->known;
     const Release* released = polls.extras->released[2];
     CHECK(known && known == block.barrier_known && known->warp_mask == 0 && polls.extras->acquired && released);

@@ -49,7 +49,8 @@ struct Block {
     void fence(unsigned thread, bool after, unsigned block = 0) {
         tensor_fence(*grid.thread(block, thread).thread, after);
     }
-    // Thread `waited` has waited. The block synchronizes, with a tcgen05 fence before and one of `thread` after.
+    // Thread `waited` has waited. It executes a tcgen05 fence, the block synchronizes, and `thread` executes another
+    // fence.
     void meet(unsigned waited, unsigned thread) {
         fence(waited, false);
         grid.syncthreads(0);
@@ -304,7 +305,7 @@ CASE(commit_of_one_thread_does_not_complete_operations_of_another) {
     block.transfer(0, false, 0, 1);
     block.write(0, 4);
     CHECK_FOUND("nothing");
-    block.complete(1, 0, 32);  // an operation that the thread already knew
+    block.complete(1, 0, 32);  // the thread has already waited for this operation
     CHECK(block.grid.thread(0, 0).epoch == waited);
 }
 

@@ -24,12 +24,13 @@ CASE(traced_request_keeps_its_addresses) {
         bool has_region;
         uint32_t entry;
         int64_t offset;
-    } requests[] = {{Space::global, true, 0x1002, 16},
-                    {Space::global, true, 0x90001000, 0x90000000ll * 8},  // more than half of the 32-bit range
-                    {Space::global, false, 0x1002, 0x8010},
-                    {Space::shared, true, 0x12, 0x90},
-                    {Space::shared, false, 0x12, 0x90},
-                    {Space::distributed, true, 0u - 2, -0x8010}};  // the address is below the block's own shared memory
+    } requests[] = {
+        {Space::global, true, 0x1002, 16},
+        {Space::global, true, 0x90001000, 0x90000000ll * 8},  // the distance is more than half of the 32-bit range
+        {Space::global, false, 0x1002, 0x8010},
+        {Space::shared, true, 0x12, 0x90},
+        {Space::shared, false, 0x12, 0x90},
+        {Space::distributed, true, 0u - 2, -0x8010}};  // the address is below the block's own shared memory
     unsigned number = 0;
     for (auto& one : requests) {
         Request request = {};

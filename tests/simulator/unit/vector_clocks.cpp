@@ -28,7 +28,7 @@ const VectorClock* clock_number(unsigned number) {
     return builder.finish();
 }
 
-// The inverse of clock_number: returns the number of a clock that covers the same accesses.
+// The inverse of clock_number: returns the number of the clock that covers the same accesses as `clock`.
 unsigned number_of(const VectorClock* clock) {
     unsigned number = 0;
     for (unsigned i = 3; i-- > 0;) {
@@ -159,8 +159,8 @@ CASE(release_covers_its_threads_accesses_up_to_its_time) {
 CASE(release_covers_accesses_that_barriers_ordered_before_it) {
     SyncLog log(&variable);
     Release release = release_of(40, 7);
-    release.barrier_time = 3;  // all threads up to that time
-    release.warp_time = 5;     // lanes 32 to 63 up to that time
+    release.barrier_time = 3;  // the release covers all threads' accesses up to that time
+    release.warp_time = 5;     // and those of threads 32 to 63 up to that time
     log.append(&release, sim::Scope::device, 40, 8);
     const VectorClock* clock = knowing(log, 1);
     CHECK(knows(clock, 0, 2) && !knows(clock, 0, 3));
@@ -272,7 +272,7 @@ CASE(release_passes_on_what_its_thread_acquired) {
     third.append(&last, sim::Scope::device, 80, 3);
     const VectorClock* clock = knowing(third, 1);
     CHECK(knows(clock, 3, 5) && !knows(clock, 3, 6) && covers(clock, 6, 70, 2) && covers(clock, 7, 80, 2));
-    // A prefix of the log that ends before the release does not cover it.
+    // A clock that knows only the part of the log before the release does not cover the release's accesses.
     SyncLog later(&variable);
     Release nothing = release_of(90, 1, 8);
     later.append(&nothing, sim::Scope::device, 90, 2);

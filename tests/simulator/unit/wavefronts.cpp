@@ -39,7 +39,7 @@ class Counted {
     Counters stride(uint32_t step, uint32_t first = 0) {
         return all([=](unsigned lane) { return first + step * lane; });
     }
-    // `even` counts a request with the given first entry and stride by a formula, if has_formula.
+    // `even` counts a request whose entries have a constant stride. It uses a formula if has_formula.
     bool has_formula(unsigned lanes, int32_t step) { return RequestCounter(site_, worker_).has_formula(lanes, step); }
     Counters even(uint32_t first, int32_t step, unsigned lanes) {
         Request request = {};
@@ -117,13 +117,14 @@ CASE(wide_accesses_are_served_in_halves_and_quarters) {
     // If neighboring lanes read the same word, two halves or two quarters are processed together.
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane / 2; }).wavefronts, 1);
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane % 2 + lane / 4 * 2; }).wavefronts, 1);
-    // Lane 0 is inactive, so lane 1 has no neighbor.
+    // Lane 0 is inactive, so lane 1 has no partner that reads the same slot. The request still takes one wavefront.
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane / 2 + 9; }, 0xfffffffe).wavefronts, 1);
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane % 16; }).wavefronts, 2);
     CHECK_EQUAL(fours.all([](unsigned lane) { return lane / 2; }).wavefronts, 2);
     CHECK_EQUAL(fours.all([](unsigned) { return 3u; }, 0x0000ffff).wavefronts, 1);
     CHECK_EQUAL(fours.all([](unsigned) { return 3u; }).wavefronts, 2);
-    // All pairs of the warp must agree: lane 31 differs from lane 30, so the first half is also processed in quarters.
+    // Halves take one wavefront only if all pairs of lanes in the warp read the same slot. Lanes 30 and 31 do not, so
+    // both halves are processed in quarters.
     CHECK_EQUAL(fours.all([](unsigned lane) { return lane == 31 ? 40 : lane / 2; }).wavefronts, 4);
 }
 
