@@ -101,20 +101,27 @@ namespace {
 // Returns whether the next cluster is to run with checks. Called for each cluster in turn.
 bool checks_next(Grid& grid) { return grid.partly_checked ? grid.sample.next() : grid.checks_enabled; }
 
-// With several workers, a cluster with checks of a partly checked launch waits for its turn, so the checks see such
-// clusters one after another. Returns false when it must run without checks: the order of the blocks was given up.
-bool wait_to_check(Worker& worker) {
-    if (worker.grid->workers == 1 || !worker.grid->partly_checked) return true;
-    wait_for_turn(worker);
+// Called before a cluster runs with checks. With several workers, it waits for its turn in a partly checked launch, so
+// the checks see such clusters one after another. Returns false when it must run without checks: the order of the
+// blocks was given up.
+bool begin_checked(Worker& worker) {
+    Grid& grid = *worker.grid;
+    if (!sampling::is_on()) return true;
+    const bool in_turn = grid.workers > 1 && grid.partly_checked;
+    if (in_turn) wait_for_turn(worker);
     Locked locked;
-    return is_oldest(worker);
+    if (in_turn && !is_oldest(worker)) return false;
+    grid.checked_blocks += grid.cluster_size;
+    return true;
 }
 
 uint64_t next_cluster(Worker& worker, bool* checked) {
     Grid& grid = *worker.grid;
     if (grid.workers == 1) {
         uint64_t number = grid.next_cluster.next();
-        *checked = number < grid.cluster_count && checks_next(grid);
+        if (number >= grid.cluster_count) return number;
+        grid.started_blocks += grid.cluster_size;
+        *checked = checks_next(grid);
         return number;
     }
     Locked locked;
@@ -125,6 +132,7 @@ uint64_t next_cluster(Worker& worker, bool* checked) {
     uint64_t number = grid.next_cluster.next();
     if (number >= grid.cluster_count) return number;
     if (oldest[worker.number] == none) oldest[worker.number] = number;
+    grid.started_blocks += grid.cluster_size;
     *checked = checks_next(grid);
     return number;
 }
@@ -134,8 +142,7 @@ uint64_t next_cluster(Worker& worker, bool* checked) {
 uint64_t take_cluster(Worker& worker, bool* checked) {
     *checked = false;
     uint64_t number = next_cluster(worker, checked);
-    *checked = *checked && wait_to_check(worker);
-    if (*checked && sampling::is_on()) sampling::totals.checked_blocks += worker.grid->cluster_size;
+    *checked = *checked && begin_checked(worker);
     return number;
 }
 

@@ -140,6 +140,10 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
         events::launch_begin(grid);
         run_workers(grid);
     }
+    if (grid.checks_enabled) {
+        sampling::totals.blocks += grid.started_blocks;
+        sampling::totals.checked_blocks += grid.checked_blocks;
+    }
     bool waited = grid.faulted && waits_for_host(grid.fault);
     if (waited)
         grid.fault.detail =

@@ -70,7 +70,6 @@ bool checks_launch(const char* kernel) {
 Clusters choose_clusters(uint64_t clusters, unsigned cluster_size) {
     uint64_t needed = settings.check_blocks ? (settings.check_blocks + cluster_size - 1) / cluster_size : clusters;
     if (needed > clusters) needed = clusters;
-    totals.blocks += clusters * cluster_size;
     uint64_t state = totals.seed ^ totals.launches << 32;
     return {clusters, needed, next_random(state)};
 }

@@ -24,7 +24,7 @@ Clusters choose_clusters(uint64_t clusters, unsigned cluster_size);
 struct Totals {
     uint64_t launches;
     uint64_t checked_launches;
-    uint64_t blocks;  // of the checked launches
+    uint64_t blocks;  // of the checked launches, as far as they have started
     uint64_t checked_blocks;
     uint64_t seed;
 };

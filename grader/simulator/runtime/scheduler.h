@@ -40,8 +40,9 @@ struct Grid : Launch {
     unsigned static_array_count;
     Counter next_cluster;
     sampling::Clusters sample;  // the clusters to check, if partly_checked
-    Flag stop;                  // a thread failed: every worker leaves the grid
-    bool faulted;               // a thread faulted: `fault` describes it
+    uint64_t started_blocks, checked_blocks;
+    Flag stop;     // a thread failed: every worker leaves the grid
+    bool faulted;  // a thread faulted: `fault` describes it
     events::Fault fault;
     uint64_t residency;  // blocks that can be resident on the device at once
     // The following fields are used by block_order.cpp.
