@@ -526,3 +526,171 @@ them from the report, and correct them all.""",
     ],
     flops=layer_flops,
 )
+
+# ------------------------------------------------------------------------------------------------ w8a16_linear, w8a8_linear
+
+INT8 = integers(-128, 128)
+INT8_SCALES = uniform(0.0005, 0.01)
+ONE_LAUNCH = Bar("launches", at_most=1, look="Do everything in one kernel.")
+
+
+def matrices(rows, in_features, out_features):
+    """Return the sizes of a case of w8a16_linear and w8a8_linear."""
+    return {"rows": rows, "in_features": in_features, "out_features": out_features}
+
+
+def torch_dequantized(x, weight, scales):
+    """Return the weights in f16, for torch's matmul."""
+    return {"dense": (weight * scales[:, None]).to(x.dtype)}
+
+
+def torch_int8(x, x_scales, weight, w_scales):
+    """Compute the int8 matmul of torch, then apply the scales in further kernels."""
+    return (torch._int_mm(x, weight.T) * x_scales[:, None] * w_scales).half()
+
+
+w8a16_linear = Exercise(
+    summary="""\
+out = x w^T for 1 to 16 rows of f16, with int8 weights: w[n, k] = weight[n, k] * scales[n], one f32 scale for each output
+feature. Sum in float, apply the scale to the sum, and round once at the end; the result is the same in every run. The
+kernel is bound by reading the weights: read each once for all rows, 16 bytes at a time if rows are aligned. The result
+must also be right for more than 16 rows, for any sizes, and for tensors that are not 16-byte aligned. There may be more
+than 2^31 weights, but no test is that large. With in_features = 0 the result is zero; with no rows or no out_features there
+is nothing to do.""",
+    launchers="void w8a16_linear(const {T}* x, const int8_t* weight, const float* scales, {T}* out, int rows, "
+    "int in_features, int out_features, cudaStream_t stream)",
+    dtypes=("f16",),
+    inputs={
+        "x": Input("rows in_features", normal(mean=0.3)),
+        "weight": Input("out_features in_features", INT8, dtype="i8"),
+        "scales": Input("out_features", INT8_SCALES, dtype="f32"),
+    },
+    outputs={"out": Output("rows out_features")},
+    reference=lambda x, weight, scales: x @ (weight * scales[:, None]).T,
+    trivial=[lambda x, weight, scales: x @ (weight * scales.mean()).T],
+    cases=[
+        Case("all sizes are 1", **matrices(1, 1, 1)),
+        Case("one row, 16 columns", **matrices(1, 16, 5)),
+        Case("one row", **matrices(1, 144, 67)),
+        Case("one input feature", **matrices(3, 1, 35)),
+        Case("one output feature", **matrices(2, 1000, 1)),
+        Case("seven rows, odd sizes", **matrices(7, 71, 101)),
+        Case("eight rows, long sums", **matrices(8, 1040, 24)),
+        Case("nine rows", **matrices(9, 96, 33)),
+        Case("sixteen rows", **matrices(16, 528, 40)),
+        Case("seventeen rows", **matrices(17, 48, 9)),
+        Case("511 input features", **matrices(2, 511, 8)),
+        Case("every weight is -128", inputs={"weight": constant(-128)}, **matrices(2, 64, 16)),
+        Case("weight not 16-byte aligned", offsets={"weight": 1}, **matrices(2, 64, 16)),
+        Case("x not 16-byte aligned", offsets={"x": 1}, **matrices(2, 64, 16)),
+        Case(
+            "sums beyond 65504 before the scale",
+            inputs={"x": normal(mean=20.0), "weight": integers(60, 128), "scales": constant(0.0001)},
+            **matrices(3, 512, 24),
+        ),
+        Case("a sum of 2000 terms of one sign", inputs={"weight": integers(1, 128)}, **matrices(2, 2000, 16)),
+        Case("random sizes", rows=between(1, 16), in_features=between(1, 300), out_features=between(1, 60)),
+        Case("no rows", **matrices(0, 16, 8)),
+        Case("no output features", **matrices(2, 16, 0)),
+        Case("no input features", **matrices(3, 0, 9)),
+    ],
+    efficient=Case("4 rows, 1024 -> 256", **matrices(4, 1024, 256)),
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.8,
+            look="Read each weight once for all rows, and use each loaded value of x for several features.",
+            naive="the weights are read again for each row",
+        ),
+        Bar("sectors / ideal", at_most=1.3, look="Let each request read whole 32-byte sectors of a row."),
+        Bar("requests * 512 / minimum", at_most=7, look="Load 16 weights with each access."),
+        Bar(
+            "conversions / (in_features * out_features)",
+            at_most=0.05,
+            look="Avoid conversion instructions: the byte q + 128 below the byte 0x64 is the f16 number 1152 + q.",
+            naive="each weight is converted from int to half",
+        ),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=layer_flops,
+    bench=[
+        Bench("1 row, 4096 x 4096", **matrices(1, 4096, 4096)),
+        Bench("16 rows, 4096 x 4096", **matrices(16, 4096, 4096)),
+        Bench("1 row, 4096 x 12288", **matrices(1, 4096, 12288)),
+        Bench("1 row, 896 x 151936", **matrices(1, 896, 151936)),
+    ],
+    torch_baseline=lambda x, dense: torch.nn.functional.linear(x, dense),
+    torch_prepare=torch_dequantized,
+)
+
+w8a8_linear = Exercise(
+    summary="""\
+out[m, n] = (sum over k of x[m, k] * weight[n, k]) * x_scales[m] * w_scales[n] for prompts: x and weight are int8, with an
+f32 scale for each token (row of x) and each channel (row of weight). Sum in int32 on tensor cores (mma.sync m16n8k32 with
+s8 operands), apply both scales to the sum, and round once to f16. in_features is at most 131,072, so that no sum exceeds
+int32. Any sizes, and tensors that are not 16-byte aligned. There may be more than 2^31 outputs, but no test is that large.
+With in_features = 0 the result is zero; with no rows or no out_features there is nothing to do.""",
+    launchers="void w8a8_linear(const int8_t* x, const float* x_scales, const int8_t* weight, const float* w_scales, "
+    "{T}* out, int rows, int in_features, int out_features, cudaStream_t stream)",
+    dtypes=("f16",),
+    inputs={
+        "x": Input("rows in_features", INT8, dtype="i8"),
+        "x_scales": Input("rows", INT8_SCALES, dtype="f32"),
+        "weight": Input("out_features in_features", INT8, dtype="i8"),
+        "w_scales": Input("out_features", INT8_SCALES, dtype="f32"),
+    },
+    outputs={"out": Output("rows out_features")},
+    reference=lambda x, x_scales, weight, w_scales: (x * x_scales[:, None]) @ (weight * w_scales[:, None]).T,
+    trivial=[lambda x, x_scales, weight, w_scales: (x * x_scales.mean()) @ (weight * w_scales[:, None]).T],
+    cases=[
+        Case("all sizes are 1", **matrices(1, 1, 1)),
+        Case("two rows, odd sizes", **matrices(2, 3, 5)),
+        Case("one mma", **matrices(16, 32, 8)),
+        Case("half a step of columns", **matrices(16, 16, 8)),
+        Case("one row", **matrices(1, 160, 40)),
+        Case("a little more than a tile", **matrices(131, 64, 133)),
+        Case("127 of everything", **matrices(127, 127, 127)),
+        Case("several steps", **matrices(20, 400, 24)),
+        Case("1009 input features", **matrices(3, 1009, 9)),
+        Case("x not 16-byte aligned", offsets={"x": 1}, **matrices(5, 64, 16)),
+        Case("weight not 16-byte aligned", offsets={"weight": 3}, **matrices(5, 64, 16)),
+        Case("out not 4-byte aligned", offsets={"out": 1}, **matrices(5, 48, 16)),
+        Case(
+            "sums beyond 32767",
+            inputs={"x": integers(90, 128), "weight": integers(90, 128), "x_scales": constant(0.001)},
+            **matrices(4, 512, 16),
+        ),
+        Case("every value is -128", inputs={"x": constant(-128), "weight": constant(-128)}, **matrices(3, 96, 16)),
+        Case("random sizes", rows=between(1, 70), in_features=between(1, 150), out_features=between(1, 70)),
+        Case("no rows", **matrices(0, 32, 8)),
+        Case("no output features", **matrices(5, 32, 0)),
+        Case("no input features", **matrices(3, 0, 9)),
+    ],
+    efficient=Case("256 x 128 x 256", **matrices(256, 128, 256)),
+    bars=[
+        Bar(
+            "tensor_operations / flops_needed",
+            at_least=1,
+            look="Do the whole GEMM with mma.sync.",
+            naive="no tensor cores",
+        ),
+        Bar("global_bytes / minimum", at_most=3.2, look="Use tiles of 64 x 64 outputs or more."),
+        Bar(
+            "bank_conflict_ways",
+            at_most=2.1,
+            look="Pad the rows of the tiles by 16 bytes.",
+            naive="rows without padding",
+        ),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=layer_flops,
+    flops_of="f8",  # tensor cores multiply int8 at the rate of f8
+    bench=[
+        Bench("4096 x 4096 x 4096", **matrices(4096, 4096, 4096)),
+        Bench("2048 x 4096 x 12288", **matrices(2048, 4096, 12288)),
+        Bench("512 x 4096 x 4096", **matrices(512, 4096, 4096)),
+    ],
+    torch_baseline=torch_int8,
+)
