@@ -111,6 +111,7 @@ def command(
             console.print(f"  {entry.name}: not timed, because its task lists no sizes\n")
             continue
         try:
+            _refuse_python(entry)
             kernel = _kernel(course, entry, file, every or record)
             report = _time(entry, kernel, chosen, machine, every or record)
         except GraderError as error:
@@ -133,6 +134,11 @@ def command(
     if failed:
         print_error(f"{words.count(failed, 'exercise')} of {len(entries)} could not be timed")
     return 2 if failed else 0
+
+
+def _refuse_python(entry: Entry) -> None:
+    if entry.language == "python":
+        raise GraderError(f"{entry.name} is a Python exercise: it has no kernel to time", "Name another exercise.")
 
 
 def _kernel(course: Course, entry: Entry, file: Path | None, solution: bool) -> Path:

@@ -42,6 +42,8 @@ def find_mistakes(course: Course, entry: Entry, each: int) -> int:
     Return the exit code: 0 if each mutant that compiles fails, 1 if one passes or tasks.py is not complete.
     """
     console = theme.console()
+    if entry.language == "python":
+        raise GraderError(f"{entry.name} is a Python exercise", "Write its wrong files by hand: the edits are of CUDA.")
     if unready := unready_tasks(entry):
         console.print(Text("  tasks.py is not complete yet, so no kernel can run:", style="bad"))
         for problem in unready:

@@ -163,3 +163,9 @@ def test_reset_uses_the_committed_skeleton(course: Course, capsys: pytest.Captur
     FILE.write_text("changed")
     assert run(["reset", NAME]) == 0
     assert FILE.read_text() == SKELETON
+
+
+@pytest.mark.parametrize("command", [["bench", "counter", "--device", "cpu"], ["dev", "wrong", "counter"]])
+def test_commands_for_kernels_refuse_it(course: Course, capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+    assert run(command) == 2
+    assert f"{NAME} is a Python exercise" in capsys.readouterr().err
