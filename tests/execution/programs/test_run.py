@@ -12,7 +12,7 @@ import pytest
 
 from grader.cli.app import run
 from grader.execution.programs.build import Options, build_program
-from grader.execution.programs.execute import Outcome, execute
+from grader.execution.programs.execute import Outcome, Sample, execute
 from grader.execution.programs.files import unit
 from grader.execution.programs.results import ending
 from grader.execution.runner import tiers
@@ -241,6 +241,8 @@ def test_a_long_program_is_told_once_how_to_save_time(
     execute(endings, ["hang"], timeout=1)
     assert capfd.readouterr().err.count("note: the program has run for 0.2 s with all checks.") == 1
     execute(endings, ["hang"], timeout=1, checks=False)
+    assert "note:" not in capfd.readouterr().err
+    execute(endings, ["hang"], timeout=1, sample=Sample(blocks=1))
     assert "note:" not in capfd.readouterr().err
 
 
