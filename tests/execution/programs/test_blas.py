@@ -84,6 +84,7 @@ dot 112 nrm2 7.81025 asum 24 amax 6
 error 0
 error 7 0
 v2 3 9 15 12 15 18
+created 0
 async 1 3 5
 """
 

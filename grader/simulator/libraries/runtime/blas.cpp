@@ -27,7 +27,7 @@ namespace sim::blas {
 
 namespace {
 
-constexpr size_t max_handles = 256;
+constexpr size_t max_handles = 65536;  // programs that create one for each call do without cublasDestroy
 cublasContext handles[max_handles];
 
 bool is_handle(cublasHandle_t handle) { return handle >= handles && handle < handles + max_handles && handle->used; }

@@ -45,6 +45,8 @@ int main() {
     cublasSscal_v2(handle, 6, &alpha, d_b, 1);
     cublasDestroy_v2(handle);
     show("v2", d_b, 6);
+    for (int i = 0; i < 1000; ++i) status = cublasCreate(&handle);  // never destroyed
+    printf("created %d\n", status);
     cudaStream_t stream;
     cudaStreamCreate(&stream);
     cublasSetVectorAsync(3, sizeof(float), a, 2, d_c, 1, stream);
