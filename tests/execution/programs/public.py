@@ -12,8 +12,8 @@ all checks and one worker, in a separate process. That process can read the prog
 a copy of the program's folder. Each outcome is appended to FOLDER/results.jsonl at once. An interrupted run continues
 from there unless ``--again`` is given. ``--record`` writes the outcomes to the record.
 
-An entry without ``include`` finds the headers of its repository, the nearest first. If functions are missing, the other
-files of its folder are added, and OpenMP for ``omp_`` functions.
+An entry without ``include`` finds the headers of its repository, the nearest first, and those of NVIDIA's samples. If
+functions are missing, the other files of its folder are added, and OpenMP for ``omp_`` functions.
 
 An entry with ``make`` is built with the unmodified makefile of its folder, in a jail, with ``grader nvcc`` in place of
 nvcc. ``before`` is a shell command that runs first, ``program`` is the file that the makefile builds, and ``inputs``
@@ -59,6 +59,8 @@ from tests.execution.programs import inputs
 
 RECORD = Path(__file__).parents[3] / "lessons" / "bring_your_own_kernel" / "public.json"
 LAUNCHERS = Path(__file__).parent / "launchers"
+SAMPLES = "NVIDIA/cuda-samples"
+"""The repository whose folder Common has the headers helper_*.h, which CUDA toolkits up to 11.5 installed."""
 GITHUB = "https://github.com"
 Entry = dict[str, Any]
 
@@ -76,6 +78,25 @@ OUTCOMES = {
 }
 """The possible outcomes and their meanings, in the order of the tables."""
 
+CLASSES = {
+    "clean": "ran to its end or compiled, without findings",
+    "true findings": "a reader of the program's source found the finding right (`why` in the record)",
+    "findings not read": "nobody has compared the finding with the program's source",
+    "false findings": "the source shows that the finding is wrong",
+    "too large": "not finished at the time limit",
+    "needs input": "stops by itself without arguments, a file or a second GPU",
+    "wrong": "reports a wrong result of its own",
+    "needs a library": "a header or function of a library is missing",
+    "nvcc refuses": "nvcc 13.0 does not compile it either",
+    "refused": "uses a feature that is not simulated",
+    "broken": "the grader itself failed",
+}
+"""The classes of the summary and their meanings."""
+
+_LIBRARY = (
+    r"the simulator does not have |No such file or directory|used but not defined: .*\b(glut|gl[A-Z]|png_|omp_)|"
+    r"used but defined nowhere|cudaGraphics"
+)
 _RIGHT = (
     r"\bPASS(ED)?\b|\bSUCCESS(FUL(LY)?)?\b|\bcorrect\b|\bverified\b|\bno errors?\b|\bmatch(es)?\b|Test "
     r"OK|Outputs .*: 0$"
@@ -123,6 +144,9 @@ def _run(asked: argparse.Namespace) -> int:
             clone = find_clone(asked.folder, repository, commits[repository], asked.fetch)
             mine = [one for one in waiting if one["repository"] == repository]
             with unpacked(clone, commits[repository]) as tree:
+                if SAMPLES in commits and repository != SAMPLES:
+                    samples = find_clone(asked.folder, SAMPLES, commits[SAMPLES], asked.fetch)
+                    unpack(samples, commits[SAMPLES], tree, ["Common"])
                 for one, became in _all(mine, tree, asked.seconds, asked.workers):
                     done[name(one)] = became
                     print(
@@ -208,13 +232,18 @@ def unpacked(clone: Path, commit: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="grader-public-") as scratch:
         os.chmod(scratch, 0o755)
         without = [f":(exclude,literal){path}" for blob, path in files if blob in lacking]
-        archive = ["git", "-C", str(clone), "archive", commit, "--", ".", *without]
-        with subprocess.Popen(archive, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as packing:
-            tar = ["tar", "-x", "--no-same-owner", "--mode=u+rwX,go+rX", "-C", scratch]
-            status = subprocess.run(tar, stdin=packing.stdout, check=False).returncode
-        if packing.returncode or status:
-            raise GraderError(f"commit {commit} of {clone} cannot be unpacked")
+        unpack(clone, commit, Path(scratch), [".", *without])
         yield Path(scratch)
+
+
+def unpack(clone: Path, commit: str, folder: Path, paths: list[str]) -> None:
+    """Unpack some paths of a commit into a folder. Files that exist there are kept."""
+    archive = ["git", "-C", str(clone), "archive", commit, "--", *paths]
+    with subprocess.Popen(archive, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as packing:
+        tar = ["tar", "-x", "--skip-old-files", "--no-same-owner", "--mode=u+rwX,go+rX", "-C", str(folder)]
+        status = subprocess.run(tar, stdin=packing.stdout, check=False).returncode
+    if packing.returncode or status:
+        raise GraderError(f"commit {commit} of {clone} cannot be unpacked")
 
 
 # -- programs --
@@ -319,7 +348,7 @@ def _built(entry: Entry, tree: Path) -> Path:
         files = [LAUNCHERS / entry["launcher"], *files]
         include.append(LAUNCHERS)
     elif "include" not in entry:
-        include += header_folders(folder, tree)
+        include += [*header_folders(folder, tree), tree / "Common"]
     sources = sorted(path for path in folder.iterdir() if language_of(path) and path.suffix != ".cuh")
     others = []
     if not files and place == folder:
@@ -420,6 +449,40 @@ def compare(entries: list[Entry], done: dict[str, Entry]) -> list[Entry]:
     return differing
 
 
+def class_of(entry: Entry) -> str:
+    """Return the class of a recorded program: its outcome, and what a reader of its source wrote in ``why``."""
+    outcome: str = entry["outcome"]
+    why, said = entry.get("why", ""), " ".join(entry.get("said", []))
+    if outcome in ("right", "right with a launcher", "ended well", "accepted"):
+        return "clean"
+    if outcome == "findings":
+        verdict = re.match("true|false", why)
+        return f"{verdict[0]} findings" if verdict else "findings not read"
+    if outcome == "refused":
+        return (
+            "nvcc refuses" if why.startswith("nvcc") else "needs a library" if re.search(_LIBRARY, said) else "refused"
+        )
+    return {"over the limit": "too large", "stops by itself": "needs input"}.get(outcome, outcome)
+
+
+def summary(programs: list[Entry]) -> dict[str, Any]:
+    """Return the number of programs in each class, and the useful ones in percent.
+
+    A program is useful if it is clean or has true findings. ``possible`` leaves out programs that need a library, input
+    or more time, and those that nvcc refuses.
+    """
+    counts = Counter(class_of(one) for one in programs)
+    useful = counts["clean"] + counts["true findings"]
+    excluded = ("needs a library", "too large", "needs input", "nvcc refuses")
+    possible = len(programs) - sum(counts[name] for name in excluded)
+    return {
+        "programs": len(programs),
+        **{name: counts[name] for name in CLASSES if counts[name]},
+        "useful, percent of all": round(100 * useful / max(1, len(programs))),
+        "useful, percent of possible": round(100 * useful / max(1, possible)),
+    }
+
+
 def write_record(record: dict[str, Any], done: dict[str, Entry]) -> None:
     """Write the record with the new outcomes, sorted, one line for each program."""
     programs = []
@@ -427,7 +490,8 @@ def write_record(record: dict[str, Any], done: dict[str, Entry]) -> None:
         if name(one) in done:
             one = {key: value for key, value in one.items() if key not in ("outcome", "said")} | done[name(one)]
         programs.append(one)
-    save(RECORD, {**record, "programs": programs})
+    known = [one for one in programs if "outcome" in one]
+    save(RECORD, {**record, "programs": programs, "summary": summary(known)})
 
 
 def save(path: Path, record: dict[str, Any]) -> None:

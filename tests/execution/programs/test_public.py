@@ -158,6 +158,25 @@ def test_headers_and_missing_functions_are_found(
     assert public.main([str(tmp_path), "--fetch"]) == 0, capsys.readouterr().out
 
 
+def test_the_summary_counts_useful_programs() -> None:
+    programs: list[dict[str, Any]] = [
+        {"outcome": "right"},
+        {"outcome": "ended well"},
+        {"outcome": "findings", "why": "true: it is a race"},
+        {"outcome": "findings", "why": "false: the barrier orders both"},
+        {"outcome": "findings"},
+        {"outcome": "over the limit"},
+        {"outcome": "refused", "said": ["a.cu:1:1: error: #include <cufft.h>: the simulator does not have cuFFT"]},
+        {"outcome": "refused", "said": ["a.cu:3: error: x"], "why": "nvcc refuses it: x is not declared"},
+        {"outcome": "refused", "said": ["a.cu:3: error: the PTX instruction x is not simulated"]},
+        {"outcome": "stops by itself"},
+    ]
+    got = public.summary(programs)
+    assert got.pop("programs") == 10 and got.pop("clean") == 2
+    assert got.pop("useful, percent of all") == 30 and got.pop("useful, percent of possible") == 50
+    assert set(got) <= set(public.CLASSES) and set(got.values()) == {1} and len(got) == 8
+
+
 def test_the_record_is_as_the_command_writes_it() -> None:
     record = json.loads(public.RECORD.read_text())
     names = [public.name(one) for one in record["programs"]]
@@ -165,6 +184,7 @@ def test_the_record_is_as_the_command_writes_it() -> None:
     for one in record["programs"]:
         assert one["repository"] in record["commits"] and one["outcome"] in public.OUTCOMES
         assert "launcher" not in one or (public.LAUNCHERS / one["launcher"]).is_file()
+    assert record["summary"] == public.summary(record["programs"])
 
 
 def test_a_folder_with_a_makefile_of_its_own_is_built_in_a_jail(
