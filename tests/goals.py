@@ -33,7 +33,7 @@ class Mark:
     text: str
 
     def problem(self, course: Course) -> str:
-        """Return why the mark does not hold; empty if it holds."""
+        """Return why the records contradict this mark of a goal in a lesson; empty if they agree."""
         form = _FORM.fullmatch(" ".join(self.text.split()))
         if form is None:
             return f"{self.place}: {self.text!r} is not EXERCISE YARDSTICK >=|<=|<|= NUMBER [DTYPE] [SIZE]"

@@ -1,6 +1,6 @@
-"""Keep jsonschema from importing rfc3987_syntax, which builds a grammar of internationalized addresses.
+"""Keep jsonschema from importing rfc3987_syntax, which slowly builds a grammar of internationalized addresses.
 
-`make test` loads it with -p, also in each worker, before nbval's plugin imports jsonschema.
+`make test` loads this plugin with -p in pytest and in each worker, before nbval's plugin imports jsonschema.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Find recorded figures that are older than the sources that they depend on.
 
 ``python -m tests.records`` lists each stale source of ``lessons/records.toml`` with the command that measures again.
-``python -m tests.records --same-code REVISION`` renews digests without a GPU where only names or comments changed: it
-compiles each stale CUDA file as it was at REVISION (whose digest must be the recorded one) and as it is now, with nvcc,
-and renews the digest if the machine code is the same.
+``python -m tests.records --same-code REVISION`` renews digests without a GPU where only names or comments changed. With
+nvcc it compiles each stale CUDA file twice: as it was at REVISION, whose digest must be the recorded one, and as it is
+now. If the machine code is the same, it renews the digest.
 """
 
 from __future__ import annotations

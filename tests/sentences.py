@@ -24,7 +24,7 @@ KINDS = ("docstring", "comment", "message", "paragraph")
 _DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _BODIES = (ast.Module, ast.ClassDef)
 _MARKERS = ("namespace", 'extern "C"', "finding: ", "clang-format ")
-"""Beginnings of comments for programs: the end of a block, and what a test reads."""
+"""Beginnings of comments that tools read or write, not readers: clang-format's, and marks that a test reads."""
 _CODE = re.compile(r"[;{]$|\b__\w+__\b|url\(|^\W|^--")
 """Matches strings that are code or parts of commands, not messages."""
 _CXX_COMMENT = re.compile(r"(?:^[ \t]*//[^\n]*\n)+|//[^\n]*", re.MULTILINE)

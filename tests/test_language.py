@@ -7,7 +7,7 @@ import re
 from tests.sentences import ROOT, every
 
 RELATIVE = re.compile(r"(What|Who|Which|Whether|Where|Of)\b")
-"""Forbidden first words of a docstring, which must begin with a verb or a noun phrase."""
+"""Matches first words that a docstring must not have. A docstring must begin with a verb or a noun phrase."""
 
 DIALECT = re.compile(
     r"\b((?<!user )(?<!`)(?<!\")nobody(?! USER)|in vain|mostly just|no news|goes alone|go alone|is given back"

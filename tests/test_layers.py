@@ -1,4 +1,4 @@
-"""grader/README.md describes the rooms that ``lint-imports`` enforces."""
+"""grader/README.md describes the same layers of packages that ``lint-imports`` enforces."""
 
 from __future__ import annotations
 

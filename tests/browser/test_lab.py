@@ -147,7 +147,7 @@ def test_day_1_runs_to_its_end(open_page: OpenPage, lab: Lab) -> None:
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desk", "phone"])
 def test_a_prediction_by_keyboard(open_page: OpenPage, lab: Lab, size: tuple[int, int]) -> None:
-    """An untrusted notebook shows a collapsed answer. After the cell has run, its form takes keys as text."""
+    """Check that an untrusted notebook folds the answer, and that keys typed in an executed cell's form are text."""
     from playwright.sync_api import expect
 
     number = "predict('How many?', 128, because='It is one block.')"
@@ -192,7 +192,7 @@ def test_a_prediction_by_keyboard(open_page: OpenPage, lab: Lab, size: tuple[int
 def test_a_puzzle_and_a_solution_by_keyboard(
     open_page: OpenPage, lab: Lab, size: tuple[int, int], name: str, answer: str
 ) -> None:
-    """The keyboard loads a puzzle, fills in its blank, runs it, plays what the threads did, and unfolds a solution."""
+    """With the keyboard only, load a puzzle, fill in its blank, run it, play its steps, and unfold a solution."""
     from playwright.sync_api import expect
 
     puzzle = find_puzzle(Course(lab.root), name)
@@ -207,7 +207,7 @@ def test_a_puzzle_and_a_solution_by_keyboard(
     page = opened(open_page, lab, f"puzzle{size[0]}.ipynb", size)
     tab_to(page, ".jp-Cell")
     page.keyboard.press("Shift+Enter")  # show the folded solution, and go to the next cell
-    page.keyboard.press("Control+Enter")  # load the puzzle into it
+    page.keyboard.press("Control+Enter")  # load the puzzle into that cell
     solution, cell = page.locator(".jp-CodeCell").nth(0), page.locator(".jp-CodeCell").nth(1)
     expect(cell.locator(".jp-Editor")).to_contain_text(f"%%kernel {puzzle.name}")
     lines = ["", *puzzle.text.splitlines()]  # the magic's line is the first one

@@ -46,7 +46,7 @@ def test_a_number(opened: Open, viewport: dict[str, int], given: str, says: str)
     said = frame.locator("#result").inner_text()
     assert said == f"{says} The answer: 32 sectors. One per lane <&>."
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
-    if viewport is DESKTOP:  # on a phone, the frame may scroll
+    if viewport is DESKTOP:  # only on a desktop; on a phone the frame may scroll
         inside = frame.locator("body").evaluate("body => body.scrollHeight <= window.innerHeight")
         assert inside, "the question is cut off"
 

@@ -7,8 +7,8 @@ that contains the grader's own libraries (``--cold``: an empty cache). With ``--
 proportional to the number of workers, so that one worker does not take hours; compare rates, not times.
 
 It records seconds, kernels per second, efficiency (relative to one worker, per worker), the workers' utilization, and
-memory. For comparison, it runs the same number of processes that only compute in Python, and that only compile. No
-other programs should run during the measurement.
+memory. For comparison, it also runs as many processes that only compute in Python, and then as many that only compile.
+No other programs should run during the measurement.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def main() -> int:
         "date": datetime.date.today().isoformat(),
         "note": options.note,
         "exercises": exercises,
-        "cache": "empty" if options.cold else "has the grader's own parts",
+        "cache": "empty" if options.cold else "contains the grader's own libraries",
         "runs": [],
     }
     for workers in counts:

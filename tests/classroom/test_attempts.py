@@ -75,7 +75,7 @@ def test_a_late_job_is_retried_and_the_first_answer_counts(two: Attempts, clock:
     two.add("again", job, second)
     assert not list(two.late()), "a job that has just started is not late"
     assert two.end("again", lambda: b"first") == (job, b"first") and two.busy
-    assert two.end(f"a on {first}", lambda: pytest.fail("the result must not be read")) is None
+    assert two.end(f"a on {first}", lambda: pytest.fail("the result of a second attempt was read")) is None
     assert two.end("b on big", lambda: b"b") == (other, b"b") and not two.busy
 
 
@@ -160,7 +160,7 @@ def no_ray(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Any:
     return lambda nodes: monkeypatch.setattr(cluster, "_ray", lambda: nodes)
 
 
-@pytest.mark.parametrize("wakes", [1e9, LATE], ids=["forever", "until other nodes start its jobs"])
+@pytest.mark.parametrize("wakes", [1e9, LATE], ids=["silent forever", "silent until other nodes start its jobs"])
 def test_a_node_falls_silent(course: Course, hand_in, tmp_path: Path, no_ray, clock: Clock, wakes: float) -> None:
     for number in range(12):
         folder = hand_in(f"student{number:02}", f"// {number}")

@@ -104,7 +104,8 @@ def test_a_killed_driver_and_a_killed_node(nodes, course: Course, hand_in, instr
     arguments = ["grade", str(folder), "--instructor", str(instructor), "--out"]
     assert run([*arguments, str(tmp_path / "here"), "--workers", "2"]) == 0
     out = tmp_path / "out"
-    # A run writes a plan, then a job and three files for each student. The driver is killed at a student's third file.
+    # A run writes a plan, then a job and three files for each student. The driver is killed when it writes the
+    # 24th file, the third file of a student.
     killed = subprocess.run(
         [sys.executable, "-c", KILLED_WHILE_WRITING, "24", *arguments, str(out), "--cluster", nodes.address],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
@@ -137,7 +138,7 @@ def test_a_killed_driver_and_a_killed_node(nodes, course: Course, hand_in, instr
     assert sum(kept for _, kept in done) == len([path for path in before if path.name == "results.json"])
     assert (out / "grades.csv").read_bytes() == (tmp_path / "here/grades.csv").read_bytes()
     there = {name: text for name, text in files(out).items() if "seed.json" not in name}
-    # The command also writes pages, so it may have more files than the session.
+    # The run on this machine also wrote pages, so it may have more files than the run on the cluster.
     assert there.items() <= files(tmp_path / "here").items()
     assert sum(name.endswith("results.json") for name in there) == STUDENTS
     jobs_here, jobs_there = (

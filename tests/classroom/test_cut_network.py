@@ -67,7 +67,7 @@ def until(true: Callable[[], bool]) -> None:
 def waits_on_the_far_machine(gates: Path, job: Job) -> Graded:
     """Block each job on the far machine, and its retry on the head, until the network is restored.
 
-    After a few jobs, the head waits until the far machine has started one.
+    After a few jobs, the head waits until the far machine has started a job.
 
     """
     import ray
@@ -120,7 +120,7 @@ def machines():
 
 @pytest.fixture
 def a_class(course: Course, hand_in, tmp_path: Path) -> Path:
-    """Return the submissions of a class, which was also graded on this machine, into ``here``."""
+    """Return the submissions of a class. Its grades from this machine are already in the folder ``here``."""
     for number in range(STUDENTS):
         folder = hand_in(f"student{number:02}", f"// {number}")
     here = Recorded(lambda job: half_pass(job).to_json())

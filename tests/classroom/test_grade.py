@@ -137,7 +137,8 @@ def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path:
     out = tmp_path / "out"
     root = str(Path(__file__).parent.parent.parent)
     done: dict[Path, int] = {}
-    # A run writes its plan, then a job and three files for each student. Each run is killed at its first student.
+    # A run writes its plan, then a job and three files for each student. Each run is killed at one of
+    # its first files.
     for moment in Random(SEED).choices(range(1, 11), k=3):
         killed = subprocess.run(
             [sys.executable, "-c", KILLED_WHILE_WRITING, str(moment), *arguments, str(out)],

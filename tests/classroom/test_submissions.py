@@ -96,7 +96,7 @@ def test_names_of_result_folders(tmp_path: Path) -> None:
 
 
 def test_archives_of_learning_systems(tmp_path: Path) -> None:
-    """Archives in students' folders, upper case, macOS metadata, and loose files."""
+    """Read archives in students' folders, names in upper case, macOS metadata, and files outside archives."""
     moodle = tmp_path / "Jörg_1_file_"
     moodle.mkdir()
     with zipfile.ZipFile(moodle / "work.zip", "w") as file:

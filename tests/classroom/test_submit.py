@@ -223,7 +223,9 @@ def test_one_students_archive_is_refused_as_in_a_class(tmp_path: Path) -> None:
     assert "is outside of the archive" in submission.refused and not submission.kernels
     deep = b"[" * 1_000_000
     (submission,) = find_submissions(packed(tmp_path / "x.zip", {"submission.json": deep, "day01_a/twice.cu": b"x"}))
-    assert submission.kernels == {"day01_a/twice.cu": b"x"}, "the learner's own claims are not read"
+    assert submission.kernels == {"day01_a/twice.cu": b"x"}, (
+        "submission.json, which the learner can edit, must not be read"
+    )
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ class Busy(threading.Thread):
 def grade(base: Path, course: Course, students: int, gpus: int) -> dict[str, Any]:
     """Grade the class on ``gpus`` GPUs.
 
-    All students have the same kernel, with comments that keep it out of the cache.
+    All students have the same kernel, but with different comments, so that no verdict comes from the cache.
     """
     solution = course.find(EXERCISE)
     folder, out = base / f"class{gpus}", base / f"out{gpus}"

@@ -138,7 +138,7 @@ def test_a_path_outside_of_exercises_is_the_file_that_is_graded(grader, course, 
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text("// solved: first\n")
     done = grader("check", path)
-    assert done.code == 0, "the file passes, and the skeleton would not"
+    assert done.code == 0, "the given file, which passes, was not the one that was graded"
     assert f"note: {path} is graded as the exercise {FIRST}" in " ".join(done.err.split())
     assert progress(course).exercises == {}
 

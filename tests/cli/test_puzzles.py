@@ -92,7 +92,7 @@ def test_check_writes_the_file_and_asks_for_the_blank(grader, puzzles: Course, j
     done = grader("check", "double")
     assert done.code == 0 and "grader check again" in done.all
     assert ProgressFile(puzzles.root).read().of(NAME).passed
-    assert "// solved" in file.read_text(), "a file that is there is not written again"
+    assert "// solved" in file.read_text(), "the learner's file was overwritten"
 
 
 def test_other_commands(grader, puzzles: Course) -> None:  # type: ignore[no-untyped-def]

@@ -115,8 +115,8 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
 def test_interrupted_and_then_run_again(tmp_path: Path, after: float) -> None:
     path = tmp_path / "residual_add.cu"
     path.write_text(SOLUTION.read_text() + f"\n// {after}\n")
-    # During Python's own start, Ctrl-C would print a traceback, so the delay starts at the program's first line.
-    # If a shell started the tests in the background, they ignore SIGINT, and so would this process.
+    # Send SIGINT only after the program's first line has run, because Python's own start would print a traceback.
+    # Set the signal's handler: if a shell started the tests in the background, this process would ignore SIGINT.
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     program += "from grader.cli import main; print('begun', flush=True); main()"
     command = [sys.executable, "-c", program, "check", EXERCISE, "--file", str(path)]

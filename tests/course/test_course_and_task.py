@@ -239,7 +239,9 @@ def test_the_roofline_counts_cached_bytes_once() -> None:
     exercise = some_exercise(minimum_bytes=lambda d: 10_000)
     call = exercise.call(exercise.cases[0], "f16", seed=5)
     assert exercise.least_bytes(call) == 10_000
-    assert exercise.roofline_bytes(call) == some_exercise().least_bytes(call)  # below the minimum_bytes of 10,000
+    assert exercise.roofline_bytes(call) == some_exercise().least_bytes(
+        call
+    )  # which is less than minimum_bytes, 10,000
     own = some_exercise(
         minimum_bytes=lambda d: 90, distinct_bytes=lambda x, rows, item: x.unique().numel() * item + rows
     )

@@ -64,7 +64,7 @@ def test_what_nvcc_refuses_is_refused(name: str, tmp_path: Path) -> None:
 def test_known_differences_remain_and_are_listed_in_the_lesson(name: str) -> None:
     """Known differences from nvcc are marked `passes_here`.
 
-    If one is fixed, remove the mark and its line in the lesson.
+    If a difference is fixed, remove its mark and its line in the lesson can_i_believe_this.
     """
     rewrite(REFUSED[name]["code"])
     cells = json.loads(LESSON.read_text())["cells"]

@@ -1,4 +1,4 @@
-"""Local arrays of device code get red zones unless all their uses are complete subscripts."""
+"""Local arrays of device code get red zones (guard bytes), unless every use is a subscript of all dimensions."""
 
 from __future__ import annotations
 

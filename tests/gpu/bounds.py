@@ -5,8 +5,8 @@ the skeletons of *optimize* exercises, and the versions of day 4's lesson. It us
 the small sizes of ``grader bench``, and middle sizes (``MIDDLE``). It writes lessons/can_i_believe_this/bounds.json and
 needs no GPU.
 
-``python -m tests.gpu.bounds --time --record`` times the same calls with the same inputs on this machine's GPU, from a
-cold L2 cache, and the time between two launches. It writes bounds_h200.json to the same folder.
+``python -m tests.gpu.bounds --time --record`` times the same calls with the same inputs on this machine's GPU, with a
+cold L2 cache. It also measures the time between two launches. It writes bounds_h200.json to the same folder.
 ``grader.report.notebook.bounds`` draws both files.
 """
 
@@ -38,8 +38,8 @@ COUNTED, TIMED = FOLDER / "bounds.json", FOLDER / "bounds_h200.json"
 GPU = "H200"
 
 SMALL = "small"
-"""The name of the bench sizes that take the simulator seconds. Day 4's matrix products, which take minutes, are
-excluded.
+"""The name of the bench sizes that the simulator runs, in seconds each. Day 4's matrix products would take minutes, so
+they are excluded.
 """
 
 _ATTENTION = {"batch": 1, "heads": 4, "query_len": 512, "key_len": 512}
@@ -157,7 +157,7 @@ def measure(names: list[str], seconds: float) -> dict[str, Any]:
 
 
 def launch_after_launch() -> float:
-    """Return the microseconds between tiny kernels in a CUDA graph, where the host adds no time."""
+    """Return the microseconds between tiny kernels in a CUDA graph. The host does not launch them one by one."""
     import torch
 
     launches, x = 1000, torch.zeros(1, device="cuda")

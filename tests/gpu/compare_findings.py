@@ -1,8 +1,8 @@
 """Compare the simulator's findings with compute-sanitizer's over the corpus of faulty kernels.
 
 ``python -m tests.gpu.compare_findings --out FILE.json [NAME...]`` on a machine with a GPU and the CUDA toolkit. Each
-faulty kernel and its correct twin run under the four tools. Comments in the corpus' files mark the simulator's
-findings, which ``tests/simulator/test_corpus.py`` checks.
+faulty kernel and its correct twin run under memcheck, racecheck, initcheck and synccheck. Comments in the corpus' files
+mark the simulator's findings, which ``tests/simulator/test_corpus.py`` checks.
 """
 
 from __future__ import annotations

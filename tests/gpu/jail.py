@@ -2,12 +2,12 @@
 
 ``python -m tests.gpu.jail [--record] [--steps attacks,cost,together]``, on a machine with a GPU:
 
-attacks   Attacks of tests/attacks/run that target files, networks or processes, compiled by nvcc and run on the GPU in
-          each tier that works here. None may pass. A correct and a wrong kernel run as controls.
-cost      Seconds of a check (builds and correct), of starting a child and loading a kernel, and of one request, in each
-          tier and without a jail: medians of alternating runs.
-together  Four graders at once, each with a different kernel and all stages. Their verdicts must equal those of single
-          runs.
+- ``attacks`` compiles attacks of tests/attacks/run that target files, networks or processes with nvcc, and runs them on
+  the GPU in each tier that works here. None may pass. A correct and a wrong kernel run as controls.
+- ``cost`` measures the seconds of a check (builds and correct), of starting a child and loading a kernel, and of one
+  request, in each tier and without a jail: medians of alternating runs.
+- ``together`` runs four graders at once, each with a different kernel and all stages. Their verdicts must equal those
+  of single runs.
 
 It takes about 90 seconds. The results of each step are written before the next one begins.
 

@@ -98,7 +98,7 @@ class Draw:
         return [among[lane // length] for lane in range(32)]
 
     def alike(self, distance: int, apart: int = 0) -> list[int]:
-        """Draw slots such that lanes i and i ^ distance share one, except for up to ``apart`` lanes."""
+        """Draw slots such that lanes i and i ^ distance have the same slot, except for up to ``apart`` lanes."""
         slots = self.any()
         slots = [slots[lane & ~distance] for lane in range(32)]
         for _ in range(apart):
@@ -148,7 +148,7 @@ def groups(count: int = COUNT) -> Iterator[Group]:
     for size in (4, 8, 16):
         for write in (False, True):
             for family, draw in FAMILIES.items():
-                # The record's patterns were drawn with this spelling of the family names in the seed.
+                # The seed contains the family's name, which was spelled so when the record was made.
                 spelled = family.replace("neighbors", "neighbours")
                 random = Draw(f"{SEED} {size} {write} {spelled}", SHARED_BYTES // size)
                 yield Group(size, write, family, [draw(random) for _ in range(count if size > 4 else count // 4)])
@@ -211,7 +211,7 @@ def row_of(group: Group, ncu: list[int]) -> dict[str, Any]:
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """Print the number of equal patterns and both sums for each group."""
+    """Print each group's number of patterns with equal counts, and the sums of the simulator's and ncu's counts."""
     for row in rows:
         equal = sum(a == b for a, b in zip(row["simulator"], row["ncu"], strict=True))
         sums = f"{sum(row['simulator']):5} {sum(row['ncu']):5}"

@@ -1,9 +1,9 @@
 """Attacks on the clock of the stage *fast*: kernels that try to appear faster than they are, on a real GPU.
 
 ``python -m tests.gpu.timing_attacks [--out FILE.json] [--record] [NAME...]`` times the honest solution of an exercise
-before and after the attacks of tests/attacks/gpu, which all call it. For each attack it prints the time by events in
-the attack's process, the time by the grader's own clock, and the share of the honest time that the attack saved. 5 % or
-more is reported as a failure. ``--recorded`` prints the table of the record and needs no GPU.
+before and after the attacks of tests/attacks/gpu, which all call this solution. For each attack it prints the time by
+events in the attack's process, the time by the grader's own clock, and the share of the honest time that the attack
+saved. 5 % or more is reported as a failure. ``--recorded`` prints the table of the record and needs no GPU.
 """
 
 from __future__ import annotations

@@ -288,7 +288,7 @@ def test_inputs_drawn_ahead_are_not_drawn_again() -> None:
 
 @pytest.mark.parametrize(("room", "drawn"), [(0, 0), (799, 1), (800, 1), (801, 2), (1600, 2), (1 << 20, 3)])
 def test_inputs_drawn_ahead_fit_the_memory_limit(monkeypatch: pytest.MonkeyPatch, room: int, drawn: int) -> None:
-    """A case's inputs and outputs take 800 bytes; ``room`` is the limit."""
+    """A case's inputs and outputs take 800 bytes; ``room`` is the limit of memory for inputs drawn ahead."""
     monkeypatch.setattr(cases, "MOST_AHEAD", room)
     runs, held = one_after_the_other(task(cases=[Case("a", n=100), Case("b", n=100), Case("c", n=100)]))
     with held:
@@ -348,7 +348,7 @@ class Idle:
 
 
 def ten(monkeypatch: pytest.MonkeyPatch, result: Any, helpers: int = 1, **more: Any) -> list[Run]:
-    """Run ten cases in a pool. The function ``result`` is called instead of running each."""
+    """Run ten cases in a pool. Calls of the function ``result`` replace the runs of the cases."""
     Idle.every = []
     monkeypatch.setattr(cases, "run_case", lambda exercise, run, child: result(run))
     exercise = task(cases=[Case(f"case {n}", n=n) for n in range(1, 11)])
@@ -461,7 +461,7 @@ def test_running_cases_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
             raise GraderError("mine")
         while not any(child.killed for child in Idle.every):
             time.sleep(0.001)
-        time.sleep(0.3)  # without the wait under test, the check would end in this time
+        time.sleep(0.3)  # if the pool did not wait for this run, the check would end during this sleep
         ended.append(run)
         raise GraderError("what came of it")
 

@@ -47,7 +47,7 @@ def test_every_bar_of_an_exercise_has_a_unit() -> None:
     expressions = {bar.expression for entry in Course().exercises for bar in entry.load().bars}
     assert set(UNITS) <= expressions
     divided = {expression for expression in expressions if "shared_wavefronts" in expression}
-    assert divided <= set(UNITS), "the unit of wavefronts for each operation is not plain"
+    assert divided <= set(UNITS), "UNITS must explain the unit of each bar that divides wavefronts"
 
 
 def test_invalid_bars() -> None:

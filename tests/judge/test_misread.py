@@ -1,4 +1,4 @@
-"""The diagnosis of outputs that equal the reference if one input is misread in a common way."""
+"""The diagnosis of wrong outputs that would be right if one input were read in another way (such as transposed)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def linear(name: str = "primes") -> tuple[Exercise, Call]:
 
 
 def in_tiles(tile: int, source: Callable[[int, int], tuple[int, int]]) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return a function that misreads tiles: (y, x) in a tile gets the element ``source(y, x)``, or 0 outside."""
+    """Return a function that misreads tiles: element (y, x) of a tile is read from ``source(y, x)``; 0 outside."""
 
     def read(tensor: torch.Tensor) -> torch.Tensor:
         rows, columns = tensor.shape

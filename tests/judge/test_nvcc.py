@@ -30,7 +30,7 @@ struct Pair { int a; };
 Pair operator+(Pair x, Pair y) { return {x.a + y.a}; }
 __device__ int both(Pair x, Pair y) { return (x + y).a; }
 """
-# Only ptxas, nvcc's last phase, rejects this: no SM has 256 KB of shared memory.
+# Only ptxas, nvcc's last phase, rejects this kernel: no SM has 256 KB of shared memory.
 TOO_MUCH_SHARED = """
 __global__ void large(float* x) {
     __shared__ float tile[65536];

@@ -1,4 +1,4 @@
-"""Failures with messages of their own. A check stops early if a kernel exhausts the memory."""
+"""Failures that have special messages, such as a kernel that exhausts the memory, which ends a check early."""
 
 from __future__ import annotations
 

@@ -123,10 +123,10 @@ def test_too_little_work(totals: dict[str, float | None], kind: str | None) -> N
 def test_little_work_is_accepted_if_the_case_needs_little() -> None:
     few = report(global_bytes=1.0)
     assert too_little(task(bars=[Bar("launches", at_most=1)]), few, 800.0) is None, (
-        "no bar measures against the minimum"
+        "without a bar on bytes, too few bytes must not be reported"
     )
     starts = task(outputs={"out": Output("n", inout=True, start=normal())})
-    assert too_little(starts, few, 800.0) is None, "an output that starts with values may stay as it is"
+    assert too_little(starts, few, 800.0) is None, "a kernel need not write an output that already has values"
     none = task(inputs={}, reference=lambda n: n, launchers="void twice(float* out, int n, cudaStream_t stream)")
     assert too_little(none, report(global_read_bytes=0.0), 800.0) is None, "there is nothing to read"
     missing = too_little(task(), None, 800.0)

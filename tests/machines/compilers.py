@@ -30,7 +30,7 @@ def try_compilers(images: Images, logs: Path, names: Sequence[str]) -> dict[str,
         with tempfile.TemporaryDirectory(prefix="machine-", dir=images.folder) as folder:
             machine = Machine(replace(base, packages=packages), image, Path(folder) / "machine", images.folder / "pip")
             for compiler in wanted:
-                # Some tests run the programs g++ and clang++, so link this version under that name.
+                # Some tests run the programs g++ and clang++, so link the wanted compiler under this name.
                 plain = compiler.partition("-")[0]
                 named = f"mkdir -p ~/{compiler} && ln -sf /usr/bin/{compiler} ~/{compiler}/{plain}"
                 path = f"/home/{base.user}/{compiler}:/usr/local/bin:/usr/bin:/bin"

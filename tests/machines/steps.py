@@ -172,6 +172,6 @@ def _run(machine: Machine, shell: str, log: Path, minutes: float, **environment:
                 timeout=60 * minutes,
             )
         except subprocess.TimeoutExpired:
-            raise StepFailed(f"not done after {minutes:.0f} minutes: see {log}") from None
+            raise StepFailed(f"the step was not done after {minutes:.0f} minutes: see {log}") from None
     if done.returncode != 0:
         raise StepFailed(f"exit status {done.returncode}: see {log}")

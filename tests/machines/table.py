@@ -1,4 +1,4 @@
-"""Descriptions of machines (machines.toml), their results (recorded.json), and the table of both in tests/README.md."""
+"""Descriptions of machines (machines.toml), their results (recorded.json), and the table of them in tests/README.md."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_probabilities_by_temperature_and_by_top_k_and_top_p() -> None:
     assert torch.allclose(probabilities(logits, Sampling(0.5)), plain.square() / plain.square().sum())
     two = probabilities(logits, Sampling(top_k=2))
     assert torch.allclose(two, torch.tensor([plain[0], plain[1], 0, 0]) / plain[:2].sum())
-    # The first token has 0.64, less than 0.7, so the second token is needed as well, but not the third.
+    # The first token's probability, 0.64, is less than top_p, 0.7. So the second token is kept, too, but not the third.
     assert torch.equal(probabilities(logits, Sampling(top_p=0.7)).nonzero()[:, 0], torch.tensor([0, 1]))
     assert probabilities(logits, Sampling(top_p=1e-9)).tolist() == [1, 0, 0, 0]
     assert probabilities(logits, Sampling(top_k=9)).count_nonzero() == 4
@@ -52,7 +52,7 @@ def test_a_seed_determines_the_text(qwen2: Any) -> None:
     greedy = generate(qwen2, PROMPT, 12)
     assert generate(qwen2, PROMPT, 12, Sampling(0)).ids == greedy.ids
     assert generate(qwen2, PROMPT, 12, Sampling(1.0, top_k=1)).ids == greedy.ids
-    again = generate(qwen2, PROMPT, 11)  # the logits after 11 tokens predict the last one
+    again = generate(qwen2, PROMPT, 11)  # the logits from which the last of the 11 tokens was chosen
     assert int(again.logits.argmax()) == again.ids[-1]
 
 
@@ -153,7 +153,7 @@ def test_int4_weights_through_the_kernel() -> None:
 
 @pytest.mark.parametrize("name", TINY)
 def test_gptq_has_a_smaller_error_than_rounding(name: str, theirs: Any) -> None:
-    """Compare the losses on texts of the model that GPTQ did not use."""
+    """Compare the losses on texts that the model generated and that GPTQ did not use."""
     torch.manual_seed(3)
     start = torch.randint(1, 384, (96, 1))
     drawn: dict[str, Any] = {"do_sample": True, "top_k": 0, "min_new_tokens": 48, "max_new_tokens": 48}

@@ -41,7 +41,7 @@ def test_errors_are_like_those_of_transformers(name: str, dtype: torch.dtype, th
 
 
 def test_a_wrong_residual_shows_at_the_first_layer() -> None:
-    """Use the wrong kind of residual connection: from layer 1 on, errors are large."""
+    """Use the wrong kind of residual connection, and check that errors are large from layer 1 on."""
     import dataclasses
 
     exact = load(TINY["neox"], Operators(use="torch"), torch.float64)

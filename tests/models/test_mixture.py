@@ -42,9 +42,9 @@ def test_tokens_are_those_of_transformers(prompt: str, theirs: Any) -> None:
         wanted = theirs.generate(torch.tensor([ids]), max_new_tokens=NEW, do_sample=False)[0, len(ids) :]
     made = generate(model, prompt, NEW)
     assert made.ids == wanted.tolist()
-    assert len(set(made.ids)) > 8, "a text that repeats itself proves little"
+    assert len(set(made.ids)) > 8, "the text repeats itself, so equal texts prove little: choose another prompt"
 
-    # A prompt takes five kernels per layer, each further token two. No operator ran in torch instead.
+    # The prompt takes five kernels per layer, each further token two. No operator ran as a torch function.
     calls, layers = {step: count for (step, _), count in model.operators.calls.items()}, model.config.layers
     assert [calls[step] for step in ("permute", "gate_up", "down", "combine")] == [layers] * 4
     assert calls["decode"] == layers * (NEW - 1) and calls["route"] == layers * NEW

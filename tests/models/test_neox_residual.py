@@ -1,4 +1,7 @@
-"""The fused residual addition inside transformers' GPT-NeoX: tokens, trace, switch, arguments and a planted fault."""
+"""Tests of the fused residual addition inside transformers' GPT-NeoX.
+
+They check its tokens, its trace, its switch, its arguments, and that a fault in its kernel is noticed.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,9 @@ def test_our_addition_gives_the_same_tokens_and_is_called(parallel: bool, ids: t
         found = neox_residual.hidden_states(model, ids)
     assert [call.layer for call in calls] == list(range(LAYERS)) * 4
     assert {call.residual for call in calls} == {"parallel" if parallel else "serial"}
-    assert [call.tokens for call in calls[::LAYERS]] == [4, 1, 1, 1], "the cache is used: later passes see one token"
+    assert [call.tokens for call in calls[::LAYERS]] == [4, 1, 1, 1], (
+        "the passes after the first should see one token, because of the cache"
+    )
     assert all(call.fused and call.cached for call in calls)
     name = "parallel_residual" if parallel else "residual_add"
     kernel = f"solutions/day01_residual_add/{name}.cu"
@@ -54,7 +59,7 @@ def test_the_switch_and_the_format_of_the_output(ids: torch.Tensor) -> None:
     with FusedResiduals(model, operators, enabled=False) as fused:
         off = model(ids, output_hidden_states=True, use_cache=True)
         assert not operators.calls and not any(call.fused for call in fused.calls)
-        assert torch.equal(off.logits, wanted.logits), "torch adds in transformers' order"
+        assert torch.equal(off.logits, wanted.logits), "without kernels, the logits should equal those of transformers"
         fused.enabled = True
         on = model(ids, output_hidden_states=True, use_cache=True)
     assert sum(operators.calls.values()) == LAYERS
@@ -82,7 +87,7 @@ def test_the_other_residual_is_wrong_from_the_first_layer_on(parallel: bool, ids
     with FusedResiduals(model, Operators(), residual="serial" if parallel else "parallel"):
         found = neox_residual.errors(states, neox_residual.hidden_states(model, ids))
     assert found["0"] == 0 and found["1"] > 1e-3
-    assert set(found) == {"0", "1"}, "the layers that are listed and exist"
+    assert set(found) == {"0", "1"}, "only the listed layers that exist should have errors"
 
 
 def test_the_record_is_only_of_the_whole_model(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:

@@ -81,7 +81,7 @@ class Cache(RuleBasedStateMachine):
     def fork(self, number: int) -> int:
         free = self.allocator.free_pages
         twin = self.allocator.fork(number)
-        assert self.allocator.free_pages == free, "a fork takes no page"
+        assert self.allocator.free_pages == free, "a fork must not allocate a page"
         self.texts[twin] = list(self.texts[number])
         return twin
 

@@ -18,7 +18,9 @@ from tests.notebooks.lessons import NAMES, NOTEBOOKS
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
 def test_lessons_are_canonical(path: Path) -> None:
     same = canonical_text(path) == path.read_text(encoding="utf-8")
-    assert same, f"put right with: python -m grader.report.notebook.canonical {path.relative_to(path.parents[2])}"
+    assert same, (
+        f"not canonical; correct it: python -m grader.report.notebook.canonical {path.relative_to(path.parents[2])}"
+    )
 
 
 def noisy() -> nbformat.NotebookNode:

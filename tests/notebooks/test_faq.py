@@ -29,7 +29,7 @@ def test_an_answer_is_short_and_leads_to_a_day(question: str) -> None:
     answer = answers()[question]
     assert 10 <= len(answer.split()) <= MOST_WORDS
     links = re.findall(r"\[([^\]]+)\]\(([^)]+)\)", answer)
-    assert links, "no day has the long answer"
+    assert links, "the answer links to no lesson with the details"
     for name, target in links:
         assert (PAGE.parent / target).is_file(), target
         day = re.fullmatch(r"day (\d+)", name.lower())

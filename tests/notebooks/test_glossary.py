@@ -49,7 +49,9 @@ def test_the_day_of_a_term_uses_it(row: re.Match[str]) -> None:
 def test_the_reference_of_a_term_is_defined(row: re.Match[str]) -> None:
     text = (LESSONS / "glossary.md").read_text(encoding="utf-8")
     labels = re.findall(r"\]\[(\w+)\]", row["source"])
-    assert labels or re.search(r"\b(19|20)\d\d$|CUTLASS", row["source"]), "neither a document nor a paper"
+    assert labels or re.search(r"\b(19|20)\d\d$|CUTLASS", row["source"]), (
+        "the source names neither a document of NVIDIA nor a paper"
+    )
     assert all(f"\n[{label}]: https://docs.nvidia.com/" in text for label in labels)
 
 

@@ -1,4 +1,4 @@
-"""Day 11's packing of int4 weights, rounding to nearest and GPTQ."""
+"""Tests of day 11's gptq.py: packing of int4 weights, rounding to nearest, and GPTQ."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_rounding_is_off_by_half_a_step_at_most(group_size: int) -> None:
     w, _ = layer()
     layer_q = gptq.round_to_nearest(w, group_size)
     step = layer_q.scales.double()[layer_q.g_idx.long()]
-    # At the ends of the grid, the rounding of the zero point and of the scale adds an error of up to one step.
+    # At the lowest and highest of the 16 values, rounding of zero point and scale adds an error of up to one scale.
     assert ((layer_q.dequantize() - w).abs() <= 1.01 * step).all()
     assert layer_q.qzeros.shape == (-(-64 // group_size), 3) and layer_q.qweight.shape == (8, 24)
 

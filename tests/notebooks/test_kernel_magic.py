@@ -67,8 +67,8 @@ class Hosted:
     def processes(self) -> list[psutil.Process]:
         """Return the running compilers, jails and kernels that the notebook has started.
 
-        addr2line is excluded, because it may outlive a check: it runs until no object, such as a traceback, refers to
-        it.
+        addr2line is excluded, because it may outlive a check: the process runs until no Python object, such as a
+        traceback, refers to it.
         """
         alive = []
         for process in psutil.Process(self.manager.provisioner.pid).children(recursive=True):

@@ -31,7 +31,7 @@ extern "C" void without_conflicts(const float* in, float* out, cudaStream_t stre
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
-    """Load the kernels above."""
+    """Load the kernels of this file."""
     from grader import load_kernel
 
     path: Path = tmp_path_factory.mktemp("kernels") / "transpose.cu"

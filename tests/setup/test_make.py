@@ -102,10 +102,13 @@ def test_a_requested_python_that_is_too_old(course: TinyCourse) -> None:
 
 @pytest.mark.skipif(
     Version(importlib.metadata.version("pip")) < Version("24.1"),
-    reason="the test packs the installed pip into a wheel, but this version does not report its progress",
+    reason="the test packs the installed pip into a wheel, and checks the progress that pip reports since 24.1",
 )
 def test_the_whole_set_up(tmp_path: Path, machine: Path) -> None:
-    """Set up a course from a zip by `make -j`: a path with space and umlaut, C locale, no git, home or network."""
+    """Set up a course from a zip with `make -j`.
+
+    Its path has a space and an umlaut, the locale is C, and there is no git, no home folder and no network.
+    """
     course = TinyCourse(tmp_path / "Kürs für alle")
     index = tmp_path / "wheels"
     index.mkdir()

@@ -16,8 +16,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
-# The first and latest known patch releases, Debian 12's (3.11.2), and those at which a package's requirements
-# change.
+# The tested Python versions: the first and latest known patch releases, Debian 12's (3.11.2), and those at which a
+# package's requirements change.
 PYTHONS = (
     "3.11.0",
     "3.11.2",

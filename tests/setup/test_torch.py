@@ -70,7 +70,7 @@ def put_nvidia_smi(folder: Path, does: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_large_downloads_are_announced_with_their_size(course: TinyCourse, index: str, no_gpu: None) -> None:
     if torch.has_nvidia_gpu():
-        pytest.skip("this machine has an NVIDIA GPU, so nothing is announced on it")
+        pytest.skip("this machine has an NVIDIA GPU, so set-up does not announce downloads of CUDA libraries")
     (course.root / "planned.json").write_text(json.dumps(planned(index, *SIZES)))
     code, said = course.set_up()
     assert code == 0, said
@@ -114,7 +114,7 @@ def test_uv_installs_another_build_and_the_choice_is_remembered(course: TinyCour
     code, said = course.set_up("--torch=cpu")
     assert code == 0, said
     assert "--torch-backend cpu" in called(course) and "-c constraints.txt torch" in called(course)
-    assert course.set_up() == (0, ""), "a later make without TORCH changes nothing"
+    assert course.set_up() == (0, ""), "a later make without TORCH must change nothing"
     (course.root / "called").unlink()
     course.pin("2.1")
     code, said = course.set_up()

@@ -33,8 +33,8 @@ class Installed:
         venv.EnvBuilder(symlinks=True, with_pip=False).create(folder)
         self.bin = folder / "bin"
         self.packages = next(folder.glob("lib/python3*/site-packages"))
-        # A folder listed in a .pth file is searched last, and .pth files in it are ignored, so no editable clone is
-        # found.
+        # List the installed packages' folders in a .pth file. Python searches them last and ignores the .pth files in
+        # them, so it does not find an editable installation of the grader.
         places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
         (self.packages / "others.pth").write_text("".join(f"{place}\n" for place in sorted(places)))
         if installed_folder().is_dir():  # use the simulator that `make` built; without it, the tests build one

@@ -1,4 +1,4 @@
-"""If one mistake causes several findings, its cause is reported once and first. A race names the missing barrier."""
+"""If one mistake causes several findings, its cause is reported once and first. Races name the missing barrier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds without a check: translated files compile and run with every compiler, and errors name the right lines."""
+"""Builds without the simulator's checks: files compile and run with every compiler, and errors name the right lines."""
 
 import subprocess
 import sys

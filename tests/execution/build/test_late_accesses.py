@@ -1,4 +1,4 @@
-"""Selection of the accesses in assembly code that get a check after compilation. All other code stays unchanged."""
+"""Tests which accesses in assembly code get a check that is added after compilation. All other code stays unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOOKED = "\tmovq\t%rbx, %rdi\n\tcall\t__tsan_write4@PLT\n"
 
 
 def checks(assembly: str, kind: str = "store") -> list[str]:
-    """Return the checks of a kind that were added, each as the size in the name of the called function."""
+    """Return the sizes of the accesses of a kind that got a check: the name of a check ends with the size."""
     before = assembly.split("\n")
     added = [line for line in with_checks(assembly).split("\n") if line not in before]
     return [line.rpartition(f"sim_{kind}_")[2].removesuffix("@PLT") for line in added if f"sim_{kind}_" in line]
@@ -49,7 +49,7 @@ def checks(assembly: str, kind: str = "store") -> list[str]:
         ("lock cmpxchg16b\t(%rbx)", "16"),
         ("lock cmpxchgl\t%ecx, (%rbx)", "4"),
         ("xchgl\t%eax, (%rdx)", "4"),
-        # these lie, or may lie, outside the function's own frame
+        # accesses that lie, or may lie, outside the function's own frame
         ("movl\t%eax, -4097(%rbp)", "4"),
         ("movl\t%eax, 0(%rbp)", "4"),
         ("movl\t%eax, -8(%rsp)", "4"),
@@ -170,7 +170,10 @@ def test_flags_that_are_read_later_are_preserved() -> None:
         (["sete\t%al", "ret"], True),
         ([".loc 1 2 3", "ret"], False),
         (["movl\t%ecx, %eax"] * 38 + ["ret"], False),
-        (["movl\t%ecx, %eax"] * 40 + ["ret"], True),  # farther away than the search looks, so the flags count as live
+        (
+            ["movl\t%ecx, %eax"] * 40 + ["ret"],
+            True,
+        ),  # the search ends before `ret`, so it assumes that the flags are used
         (["movl\t%ecx, %eax"], True),  # the code ends before the flags are overwritten
     ],
 )

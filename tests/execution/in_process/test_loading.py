@@ -60,7 +60,8 @@ def python(program: str, **environment: str) -> subprocess.CompletedProcess:
 
 def test_a_miss_goes_through_load_inline_and_a_hit_does_not(tmp_path):
     path = unseen(tmp_path / "add.cu", SOURCE)
-    # A course folder with a space has torch in a path that load_inline does not quote, so it would be bypassed.
+    # load_inline does not quote the path of torch, so the build bypasses load_inline if that path has a space. This
+    # link gives torch's libraries a path without a space.
     (tmp_path / "lib").symlink_to(Path(torch.__file__).parent / "lib")
     program = (
         "import sys; from unittest import mock; from torch.utils import cpp_extension; from grader import load_kernel\n"
@@ -85,7 +86,7 @@ def test_a_miss_goes_through_load_inline_and_a_hit_does_not(tmp_path):
 def test_torch_may_be_in_a_folder_with_any_name(tmp_path, folder):
     """load_inline does not quote the path of torch's libraries.
 
-    So the build passes a link without special characters.
+    So the build passes the path of a symbolic link, which has no special characters.
     """
     place = tmp_path / folder
     place.mkdir()

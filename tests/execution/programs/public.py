@@ -9,8 +9,8 @@ arguments of each program. FOLDER contains clones of the repositories, ``OWNER+N
 
 Each commit is unpacked into a scratch folder. Each program is compiled and run like ``grader run --jail`` does, with
 all checks and one worker, in a separate process. That process can read the program's repository, and can write only to
-a copy of the program's folder. Each outcome is appended to FOLDER/results.jsonl at once. An interrupted run continues
-from there unless ``--again`` is given. ``--record`` writes the outcomes to the record.
+a copy of the program's folder. Each outcome is appended to FOLDER/results.jsonl at once. The run after an
+interruption skips the programs in that file, unless ``--again`` is given. ``--record`` updates the record.
 
 An entry without ``include`` finds the headers of its repository, the nearest first, and those of NVIDIA's samples. If
 functions are missing, the other files of its folder are added, and OpenMP for ``omp_`` functions.
@@ -18,8 +18,8 @@ functions are missing, the other files of its folder are added, and OpenMP for `
 An entry with ``make`` is built with the unmodified makefile of its folder, in a jail, with ``grader nvcc`` in place of
 nvcc. ``before`` is a shell command that runs first, ``program`` is the file that the makefile builds, and ``inputs``
 are files that tests/execution/programs/inputs.py generates. A file of kernels without a main function is only compiled.
-If an entry has a launcher, it is a main function from the folder launchers/ next to this file. It includes the
-program's file, launches its kernel, and compares the result with the CPU.
+An entry may name a launcher, a file in the folder launchers/ next to this file. The launcher has a main function: it
+includes the program's file, launches its kernel, and compares the result with the CPU's.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _done(kept: Path, commits: dict[str, str]) -> dict[str, Entry]:
 
 
 def git(*arguments: str, say: str) -> str:
-    """Return git's output. If git fails, raise an error that begins with ``say``, which names the attempted action."""
+    """Return git's output. If git fails, raise an error whose message begins with ``say``."""
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(["git", *arguments], capture_output=True, text=True, env=environment, check=False)
@@ -204,7 +204,8 @@ def find_clone(folder: Path, repository: str, commit: str, fetch: bool) -> Path:
             return place
     if not fetch:
         raise GraderError(
-            f"{folder} has no clone of {repository} with commit {commit}", "Add --fetch, or clone it there."
+            f"{folder} has no clone of {repository} with commit {commit}",
+            "Add --fetch, or clone the repository into that folder.",
         )
     git("init", "--quiet", "--bare", str(flat), say=f"{flat} cannot be made")
     source = f"{GITHUB}/{repository}"
@@ -309,10 +310,10 @@ def _cache_of_makefiles() -> Path:
 
 
 def _made(entry: Entry, tree: Path, folder: Path) -> Path:
-    """Build the program with the unmodified makefile of its folder and ``grader nvcc``.
+    """Build the program with the unmodified makefile of its folder, in which nvcc is ``grader nvcc``.
 
-    The build runs in a jail without a network. It can read the system, the course and the repository, and can write to
-    the copy of the folder, its cache and /tmp.
+    The build runs in a jail without a network. It can read the system, the course and the repository. It can write to
+    the copy of the program's folder, to the build cache and to /tmp.
     """
     place = tree / home(entry)
     subprocess.run(["chmod", "-R", "a+rwX", str(folder)], check=True)

@@ -33,7 +33,7 @@ def test_copies_of_uninitialized_memory_and_masks_are_reported(checks: Path) -> 
     assert copied.kind == "uninitialized_copy" and "never written" in copied.source_line
     assert "128 bytes that were never written are copied to the host, the first at byte 128 of" in message(copied)
     assert shuffled.kind == "own_lane_not_in_mask" and shuffled.count == 16
-    assert "0x0000ffff" in message(shuffled)  # the mask of one thread, not a sum over 16 threads
+    assert "0x0000ffff" in message(shuffled)  # the mask that each of the 16 threads passed, printed once
 
 
 def test_a_device_variables_name_is_another_object_in_host_code(capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Constructs of public programs: the simulator accepts them as nvcc does, or an error names them."""
+"""Language constructs of public programs: the simulator accepts them as nvcc does, or its error names the construct."""
 
 from __future__ import annotations
 

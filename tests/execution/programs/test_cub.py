@@ -1,4 +1,4 @@
-"""CUB's algorithms over device memory: results, and an uninitialized input."""
+"""Tests that CUB's algorithms over device memory are correct, and that an uninitialized input is reported."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ def program() -> Path:
 def test_new_delete_malloc_and_free(checks: bool, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = execute(build_program([unit(FILE, (), ())], Options(checks=checks)), ["right"], checks=checks)
     assert outcome.report is not None and outcome.report.findings == []
-    # The program prints 64 destructor calls, and a sum of 0 to 63, of 1 + 7 + 1 per thread, and of array elements.
+    # The program prints the number of destructor calls (64), the sum of 0, 1, ... 63 plus 1 + 7 + 1 for each of the
+    # 64 threads, and the sum of the array elements.
     assert outcome.exit_code == 0 and capfd.readouterr().out == f"64 {63 * 32 + 64 * 9} 192\n"
     assert outcome.leaked == 0
 
@@ -36,7 +37,7 @@ def test_a_full_heap_gives_null_and_its_size_can_be_set(
 ) -> None:
     outcome = execute(program, [how])
     assert outcome.report is not None and outcome.report.findings == []
-    assert capfd.readouterr().out == f"{null + 1} {null} 0\n"  # the second addend: one destructor call
+    assert capfd.readouterr().out == f"{null + 1} {null} 0\n"  # `+ 1`: one object was destroyed
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Synchronization of host threads with streams: which threads know that a stream's work has finished."""
+"""Tests of host threads that synchronize with streams: after which calls the work of a stream counts as finished."""
 
 from __future__ import annotations
 

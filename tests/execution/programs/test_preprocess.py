@@ -1,4 +1,4 @@
-"""Conditions of a program's files: decided as the compiler's own preprocessor decides them."""
+"""Tests that conditions (``#if``) in a program's files are evaluated as by the compiler's own preprocessor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADERS = ("limits.h", "float.h", "stdint.h", "unistd.h")
 
 
 def compiler_says(source: Path, *options: str) -> str:
-    """Return what g++ or clang++ makes of a file."""
+    """Return a file as g++ or clang++ preprocesses it."""
     argv = [*find_cxx().command, "-std=c++17", "-E", "-w", *options, str(source)]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 

@@ -2,7 +2,8 @@
 
 The expected numbers come from cuRAND 10.4 on a machine without a GPU. For the device API, g++ compiled ``draw`` and
 ``draw_four`` of ``random.cu`` with NVIDIA's ``curand_kernel.h``. Its functions also work on the host if ``QUALIFIERS``
-is ``static inline``. The lines ``host`` come from generators of ``curandCreateGeneratorHost``.
+is ``static inline``. The expected lines that begin with ``host`` come from generators that
+``curandCreateGeneratorHost`` created.
 """
 
 from __future__ import annotations

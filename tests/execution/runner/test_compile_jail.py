@@ -14,7 +14,10 @@ from grader.setup.errors import GraderError
 
 
 def test_folders_inside_system_folders_are_not_bound_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CUDA's packages make /usr/local/cuda a symbolic link, and bubblewrap cannot bind a folder to a link."""
+    """Check that a folder is bound only once.
+
+    CUDA's packages make /usr/local/cuda a symbolic link, and bubblewrap cannot bind a folder to a link.
+    """
     system, course = tmp_path / "system", tmp_path / "course"
     (system / "cuda-13.0").mkdir(parents=True)
     course.mkdir()
@@ -33,7 +36,7 @@ def test_folders_inside_system_folders_are_not_bound_again(tmp_path: Path, monke
     copied = staging.own_folder() / "copy"
     monkeypatch.setattr(compiling, "reachable", lambda path: copied)
     argv, _ = compiling._bwrap(Command((str(system / "nvcc"),), tmp_path, reads[1:2]), tmp_path)
-    assert str(copied) in argv, "a file that the jail's user cannot read is bound as a copy"
+    assert str(copied) in argv, "the copy of a file that the jail's user cannot read should be bound"
 
 
 def test_the_course_inside_an_installed_package_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

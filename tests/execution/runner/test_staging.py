@@ -61,7 +61,7 @@ def test_a_file_behind_a_link_in_a_closed_folder_is_copied(tmp_path: Path) -> No
 def test_folders_of_dead_processes_are_removed_except_in_other_containers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Keep the locked folder of a process in another container that shares /tmp; remove those of dead processes."""
+    """Remove the folders of dead processes, but not the locked folder of a process in a container that shares /tmp."""
     monkeypatch.setattr(staging.tempfile, "tempdir", str(tmp_path))
     unused = 2**22 + 1  # no process has this id
     dead, elsewhere = tmp_path / f"grader-jail-{unused}.dead", tmp_path / f"grader-jail-{unused}.elsewhere"
@@ -82,7 +82,7 @@ def test_folders_of_dead_processes_are_removed_except_in_other_containers(
     "alone", [["unshare", "--map-root-user"], ["setpriv", "--bounding-set=-all"]], ids=["only user", "no rights"]
 )
 def test_a_root_that_cannot_switch_users_is_confined(alone: list[str], tmp_path: Path) -> None:
-    """Root cannot switch users as the only user of a namespace, or in a container without that capability.
+    """Check root in a namespace that has no other user, and in a container without the capability to switch users.
 
     Compilers and kernels still run in a jail.
     """

@@ -106,7 +106,7 @@ def test_nvcc_from_the_pip_packages(clean, tmp_path):
 
 
 def test_a_compiler_whose_name_contains_its_version_is_found(clean, tmp_path):
-    """A name without a version has priority; then the newest g++-N, then the newest clang++-N (as from apt)."""
+    """Prefer a compiler whose name has no version, then the newest g++-N, then the newest clang++-N (apt's names)."""
     clean.setenv("PATH", f"{tmp_path / 'no such folder'}:{tmp_path}")
     script(tmp_path / "clang++-9", 'echo "clang version 9.0.1"')
     script(tmp_path / "clang++-19", 'echo "clang version 19.1.7"')

@@ -1,4 +1,4 @@
-"""The comparison of outputs in torch agrees with the same definition written in plain Python."""
+"""The comparison of outputs, which uses torch, agrees with the definition of the comparison in plain Python."""
 
 from __future__ import annotations
 
@@ -93,11 +93,17 @@ def test_compare_matches_the_definition(off: float) -> None:
 
 def test_errors_just_below_and_above_the_tolerance() -> None:
     want = torch.ones(64, dtype=torch.float64)
-    for off, passes in ((1.999 * TOLERANCE, True), (2.001 * TOLERANCE, False)):  # the limit of one element
+    for off, passes in (
+        (1.999 * TOLERANCE, True),
+        (2.001 * TOLERANCE, False),
+    ):  # one element may be off by 2x the tolerance
         got = want.clone()
         got[5] += off
         assert compare("out", got, want, "f64", TOLERANCE).passed is passes
-    for off, passes in ((0.999 * TOLERANCE, True), (1.001 * TOLERANCE, False)):  # all elements err: the norm decides
+    for off, passes in (
+        (0.999 * TOLERANCE, True),
+        (1.001 * TOLERANCE, False),
+    ):  # if all elements are off, the norm's limit is 1x
         assert compare("out", want + off, want, "f64", TOLERANCE).passed is passes
     nothing = torch.zeros(8, dtype=torch.float64)
     assert compare("out", nothing, nothing, "f64", TOLERANCE).norm_error == 0.0
@@ -125,7 +131,7 @@ def test_unwritten_elements_are_recognized_by_their_bits(dtype: torch.dtype) -> 
     poison = torch.full((8,), 77, dtype=dtype)
     got = want.to(dtype).clone()
     got[4:] = poison[4:]
-    want[7] = 77  # the poison is the right value by chance, so the element does not count as wrong
+    want[7] = 77  # poison (the value before the call) is right here by chance, so this element is not wrong
     result = compare("out", got, want, "i32", 1.0, poison)
     assert (result.wrong, result.unwritten, result.tolerance, result.norm_tolerance) == (3, 3, 0.0, 0.0)
     assert [each.unwritten for each in result.worst] == [True, True, True]
@@ -136,7 +142,10 @@ def test_unwritten_elements_are_recognized_by_their_bits(dtype: torch.dtype) -> 
 
 
 def test_single_bytes_equal_their_poison_by_chance() -> None:
-    """Up to three wrong bytes in a row may equal the poison by chance. Four count as never written."""
+    """Up to three wrong bytes in a row may equal the poison, the bytes before the call, by chance.
+
+    Four such bytes count as never written.
+    """
     want, poison = torch.zeros(12, dtype=torch.uint8), torch.full((12,), 77, dtype=torch.uint8)
     for first, count, unwritten in ((0, 3, 0), (5, 1, 0), (2, 4, 4), (8, 4, 4), (0, 12, 12)):
         got = want.clone()

@@ -66,7 +66,7 @@ def test_one_wrong_element_fails(dtype: str) -> None:
 
 
 def test_a_small_systematic_error_fails() -> None:
-    """Each element is within its tolerance, but the norm of all errors exceeds its own."""
+    """Each error is within the tolerance of an element, but the norm of all errors exceeds the norm's tolerance."""
     want = 1 + 0.1 * torch.rand(64, 64, dtype=torch.float64)
     result = judged(want * (1 + 1.5 * DEFAULT["f32"]), want)
     assert result.wrong == 0 and not result.passed
@@ -354,7 +354,7 @@ def test_a_factor_of_each_row_shows_in_narrow_rows_too() -> None:
         assert "by a factor of its own" in text(judged(want * torch.arange(1, 6)[:, None], want))
     want = reference(2, 2)
     assert judged(want * torch.tensor([[2.0], [3.0]]), want).diagnosis is None, (
-        "any two numbers can be explained by two factors"
+        "with one element per factor, factors explain any wrong output and must not be reported"
     )
 
 

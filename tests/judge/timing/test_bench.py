@@ -67,7 +67,7 @@ def test_statistics_include_all_runs() -> None:
     values = events.statistics([1.0, 2.0, 3.0, 4.0, 10.0])
     assert values["median_us"] == values["p50_us"] == 3.0
     assert (values["mean_us"], values["minimum_us"], values["maximum_us"]) == (4.0, 1.0, 10.0)
-    assert values["deviation_us"] == pytest.approx((50 / 4) ** 0.5)  # 9 + 4 + 1 + 0 + 36 over n - 1
+    assert values["deviation_us"] == pytest.approx((50 / 4) ** 0.5)  # squared deviations from the mean, 50, over n - 1
     assert events.statistics([7.0])["deviation_us"] is None
 
 

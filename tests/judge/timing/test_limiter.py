@@ -115,7 +115,9 @@ def test_a_grid_that_fits_the_simulated_device_could_be_larger_on_another():
     found = time_bound(kernel.report.kernels, H200)
     assert unit(found, "l2") == (1024, pytest.approx(1024 / 64 / 132 / 1.98e9 * 1e6))
     assert "multiprocessors" not in limits.text(found)
-    assert bound("products").blocks == 4  # the other library's query of the device has no effect here
+    assert (
+        bound("products").blocks == 4
+    )  # the other library, which asked for the device's properties, has no effect here
 
 
 def test_pairs_of_16_bits_have_their_own_rate():
@@ -131,7 +133,7 @@ def test_mma_is_limited_by_tensor_cores():
     assert unit(found, "tensor") == (4 * 4 * 64 * 4096, pytest.approx(4 * 64 * 4096 / 4096 / 1.98e9 * 1e6))
     assert report("mma").totals["tensor_operations_f16"] == report("mma").totals["tensor_operations"]
     by_card = {name: unit(bound("mma", name), "tensor")[1] * GPUS[name].clock for name in ("L4", "RTX 4090")}
-    assert by_card["RTX 4090"] == pytest.approx(2 * by_card["L4"])  # it accumulates in f32 at half the rate
+    assert by_card["RTX 4090"] == pytest.approx(2 * by_card["L4"])  # the RTX 4090 accumulates in f32 at half the rate
 
 
 def test_tensor_operations_of_unknown_type_get_the_fastest_rate():

@@ -74,7 +74,7 @@ def test_shared_turns_do_not_overtake_a_waiting_exclusive_turn(place: Path) -> N
 
 
 class Clock:
-    """A fake clock that advances only during sleep. At 5 seconds, it calls ``happens``."""
+    """A fake clock that advances only during sleep. At 5 seconds, it calls the function ``happens``."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object] = lambda: None) -> None:
         self.now, self.happens = 0.0, happens
@@ -103,7 +103,7 @@ def test_a_lock_that_cannot_be_taken_grants_no_turn(place: Path, monkeypatch: py
     (place / "elsewhere").touch()
     (place / f"grader-{GPU}.lock").symlink_to(place / "elsewhere")
     with turns.turn(GPU, alone=True) as got:
-        assert not got and clock.now == 0, "a symbolic link in place of a lock is not waited for"
+        assert not got and clock.now == 0, "a symbolic link in place of a lock must be refused without waiting"
     (place / f"grader-{GPU}.lock").unlink()
     assert granted(alone=True)
 
@@ -170,9 +170,9 @@ ME = os.getpid()
         ([ME], [], True, set()),
         ([ME], [(ME, 6, 90), (11, 6, 90)], True, {11}),
         ([ME], [(11, 6, 10), (13, 6, 9)], True, {11}),  # users below 10 % of the time do not count
-        ([ME], [(11, 1, 90), (13, 0.999, 90)], True, {11}),  # samples before one second after the start do not count
+        ([ME], [(11, 1, 90), (13, 0.999, 90)], True, {11}),  # samples of the first second do not count
         ([ME], [(12, 6, 90)], True, set()),  # 12 is a child process of this one
-        ([1], [(11, 6, 90)], False, set()),  # without this process among them, the ids belong to another namespace
+        ([1], [(11, 6, 90)], False, set()),  # the ids lack this process, so they are of another namespace
     ],
 )
 def test_other_users_of_the_gpu(

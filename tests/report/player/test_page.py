@@ -43,7 +43,7 @@ def test_addresses_are_a_start_and_a_step() -> None:
 def test_values_are_decoded_by_type() -> None:
     data = data_of(page.page(*record("conflicts", torch.zeros(32))))
     (write,) = steps(data, "write")[:1]
-    assert write[9] == [1.5]  # one value, because all lanes have the same
+    assert write[9] == [1.5]  # stored once, because all lanes write the same value
     assert all(len(event) < 10 for event in steps(data, "read"))  # the values of reads follow from earlier writes
     data = data_of(page.page(*record("adds", torch.zeros(1, dtype=torch.int32))))
     assert sorted(value for event in steps(data, "atomic") for value in event[9]) == list(range(8, 72))
@@ -131,7 +131,7 @@ def test_the_page_sends_no_requests() -> None:
 def test_the_frame_lets_scripts_run_and_nothing_else() -> None:
     framed = page.frame(*record("races", torch.arange(64.0)))
     assert 'sandbox="allow-scripts"' in framed and framed.count("sandbox") == 1
-    assert "width:100%;box-sizing:border-box" in framed, "its right border would be cut off"
+    assert "width:100%;box-sizing:border-box" in framed, "without these styles the frame's right border is cut off"
 
 
 def test_play_in_a_notebook(tmp_path: Path) -> None:

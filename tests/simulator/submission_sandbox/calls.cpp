@@ -253,8 +253,8 @@ __attribute__((noinline)) void stacks() {
         CHECK(!strcmp(local(-200, 8, true, deeper), "not_its_stack"));
         CHECK(!*local(64, 8, false, deeper));  // reads are allowed
     }
-    from_the_frame =
-        true;  // count offsets from SIM_FRAME: these are the saved frame pointer, the return address, and deeper frames
+    // Count offsets from SIM_FRAME: they reach the saved frame pointer, the return address, and deeper frames.
+    from_the_frame = true;
     for (long offset : {0, 8, -8, -16, -64}) CHECK(!strcmp(local(offset, 8, true), "not_its_stack"));
     from_the_frame = false;
     only_stack = true;

@@ -381,8 +381,8 @@ CASE(address_between_shared_arrays_belongs_to_the_nearest_one) {
     auto nearest = [&](size_t offset) { return nearest_shared(block, base + offset)->base - base; };
     CHECK(nearest(0) == 128 && nearest(127) == 128 && nearest(191) == 128);
     CHECK(nearest(192) == 192 && nearest(256) == 192);  // the second array begins where the first one ends
-    CHECK(nearest(383) == 192 && nearest(384) == 192 &&
-          nearest(385) == 512);  // if both are equally far, the earlier array
+    // If two arrays are equally far, the earlier one counts as the nearest.
+    CHECK(nearest(383) == 192 && nearest(384) == 192 && nearest(385) == 512);
     CHECK(nearest(575) == 512 && nearest(600) == 512);
     CHECK(!find_shared(block, base + 256) && find_shared(block, base + 192)->base == base + 192);
 }

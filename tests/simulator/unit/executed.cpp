@@ -155,8 +155,8 @@ CASE(counting_executions_runs_blocks_in_order) {
             several.workers = 2;
             auto once = [] { call(5, std::make_integer_sequence<unsigned, place_count>()); };
             CHECK_EQUAL(unit::as_thread(grid.thread(block, 3), once, several), 0);
-            CHECK_EQUAL(several.workers,
-                        first ? 1 : 2);  // only the first count of a block, which adds it to a table, needs one worker
+            // Only the first count of a basic block falls back to one worker, because it adds the block to a table.
+            CHECK_EQUAL(several.workers, first ? 1 : 2);
             CHECK(!several.one_worker_reason == !first);
         }
     }

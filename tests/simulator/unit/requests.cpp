@@ -159,8 +159,8 @@ CASE(logs_are_reused) {
     CHECK(!unit::leaks([] {
         Grid grid(1, 64);
         AccessSite* sites[] = {&site_of(grid, 0), &site_of(grid, 1)};
-        for (unsigned w : {0u, 1u})
-            grid.block(0).warps[w].ready = true;  // so each warp's accesses empty the log of the other warp
+        // Both warps have runnable lanes, and each warp's accesses empty the log of the other warp.
+        for (unsigned w : {0u, 1u}) grid.block(0).warps[w].ready = true;
         for (unsigned turn = 0; turn < 10; ++turn) {
             for (AccessSite* site : sites)
                 for (unsigned thread : {0u, 32u}) access(grid, *site, thread, 1);

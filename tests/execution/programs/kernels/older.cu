@@ -57,7 +57,7 @@ int main() {
 
     cudaMemcpyPeer(device, 0, device, 0, 4);
     cudaMemcpy(device, pinned, sizeof host, cudaMemcpyHostToDevice);
-    pinned[0] = 5;  // the copy has finished although the memory is pinned
+    pinned[0] = 5;  // cudaMemcpy has finished its copy: it waits even if the memory is pinned
     sum_of_a_warp<<<1, 32>>>(device);
     cudaMemcpy(pinned, device, sizeof host, cudaMemcpyDeviceToHost);
     printf("%d\n", pinned[31]);

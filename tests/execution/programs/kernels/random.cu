@@ -33,7 +33,8 @@ __device__ void draw(Start start, unsigned* bits, float* normal) {
     bits[6] = curand(&state);
 }
 
-__device__ void draw_four(Start start, unsigned* bits) {  // the state stands at the third number of a group of four
+// The state starts at the third number of a group of four.
+__device__ void draw_four(Start start, unsigned* bits) {
     curandStatePhilox4_32_10_t state;
     curand_init(start.seed, start.sequence, start.offset + 2, &state);
     uint4 four = curand4(&state);
@@ -123,11 +124,11 @@ int main(int argc, char**) {
     cudaMalloc(&states, 32 * sizeof *states);
     cudaMalloc(&out, 100 * sizeof *out);
     set_up<<<1, 32>>>(states);
-    go_on<<<1, 32>>>(states, out, argc > 1 ? 101 : 100);  // too short
+    go_on<<<1, 32>>>(states, out, argc > 1 ? 101 : 100);  // out is too short for 101 numbers
     if (argc > 1) {
         curandGenerator_t generator;
         curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT);
-        curandGenerateUniform(generator, out, 101);  // too short
+        curandGenerateUniform(generator, out, 101);  // out is too short for 101 numbers
         printf("%d\n", curandGenerateNormal(generator, out, 99, 0, 1));
         curandDestroyGenerator(generator);
     }

@@ -1,5 +1,5 @@
 // Kernels that wait for a write by the host while they run, which is not simulated.
-// Other kernels look similar, but no host write could end them. argv[1] selects the case.
+// Other kernels look similar, but never end, whatever the host writes. argv[1] selects the case.
 #include <cuda_runtime.h>
 
 #include <cstdio>
