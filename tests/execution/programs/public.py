@@ -83,7 +83,7 @@ CLASSES = {
     "true findings": "a reader of the program's source found the finding right (`why` in the record)",
     "findings not read": "nobody has compared the finding with the program's source",
     "false findings": "the source shows that the finding is wrong",
-    "too large": "not finished at the time limit",
+    "too large": "not finished at the time limit, or needs more memory than the simulated device has",
     "needs input": "stops by itself without arguments, a file or a second GPU",
     "wrong": "reports a wrong result of its own",
     "needs a library": "a header or function of a library is missing",
@@ -460,9 +460,13 @@ def class_of(entry: Entry) -> str:
         verdict = re.match("true|false", why)
         return f"{verdict[0]} findings" if verdict else "findings not read"
     if outcome == "refused":
-        return (
-            "nvcc refuses" if why.startswith("nvcc") else "needs a library" if re.search(_LIBRARY, said) else "refused"
-        )
+        for name, found in {
+            "nvcc refuses": why.startswith("nvcc"),
+            "needs a library": re.search(_LIBRARY, said),
+            "too large": "MiB that" in said,
+        }.items():
+            if found:
+                return name
     return {"over the limit": "too large", "stops by itself": "needs input"}.get(outcome, outcome)
 
 
