@@ -41,8 +41,8 @@ def in_tiles(tile: int, source: Callable[[int, int], tuple[int, int]]) -> Callab
 MISTAKES: dict[str, tuple[tuple[str, ...], Callable[[torch.Tensor], torch.Tensor], str]] = {
     "a turned tile": (("weight",), in_tiles(32, lambda y, x: (x, y)), "weight had rows and columns exchanged within"),
     "a turned tile of x": (("x",), in_tiles(16, lambda y, x: (x, y)), "x had rows and columns exchanged within"),
-    "x for the row": (("weight",), in_tiles(16, lambda y, x: (x, x)), "tile of weight column j held element (j, j)"),
-    "y for the column": (("x",), in_tiles(32, lambda y, x: (y, y)), "tile of x row i held element (i, i)"),
+    "x for the row": (("weight",), in_tiles(16, lambda y, x: (x, x)), "if every row of a tile of weight were"),
+    "y for the column": (("x",), in_tiles(32, lambda y, x: (y, y)), "if every column of a tile of x were"),
     "both": (("x", "weight"), in_tiles(32, lambda y, x: (x, y)), "x and weight had rows and columns exchanged within"),
     "no bias": (("bias",), torch.zeros_like, "bias were all zeros"),
     "the other layout": (("weight",), lambda w: w.reshape(w.shape[::-1]).T, "weight were read with its last two sizes"),
