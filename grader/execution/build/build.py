@@ -120,6 +120,9 @@ _CLANG_X86 = (*_X86_CHECKED, "-mretpoline-external-thunk")
 # ThreadSanitizer does not instrument a local array whose address stays in its function. With these flags, an
 # out-of-bounds access to such an array ends the process.
 _CLANG_LOCAL = ("-fsanitize=local-bounds", "-fsanitize-trap=local-bounds")
+# A local variable must not show what another thread left on the stack: a kernel could pass data from block to block
+# by it, without memory traffic.
+_FILLED = ("-ftrivial-auto-var-init=pattern",)
 _PLAIN = ("-O2",)
 # The compiler inserts a call at the start of each basic block. From these calls grader/simulator/disassembly.py counts
 # the operations.
@@ -348,6 +351,8 @@ def cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[st
     flags += (_GCC_CHECKED if gcc else _CLANG_CHECKED) if checks else _PLAIN
     if checks and platform.machine() == "x86_64":
         flags += _GCC_X86 if gcc else _CLANG_X86
+    if checks and (gcc_version >= 12 or not gcc):
+        flags += _FILLED
     if checks and not gcc:
         flags += _CLANG_LOCAL
     if checks and gcc_version >= 16:
