@@ -98,7 +98,7 @@ def test_a_right_kernel_passes(hosted: Hosted) -> None:
     text, html = shown["data"]["text/plain"], shown["data"]["text/html"]
     assert status == "ok" and "Passed  10 of 10 points" in text and "%kernel parallel_residual" in text
     assert "<details><summary>Your kernel, with what each line moves</summary>" in html
-    assert "least times of the units of one H200" in html and "DRAM limits this kernel" in html
+    assert "the minimum time of each unit of one H200" in html and "DRAM limits this kernel" in html
     assert "Arithmetic was not counted" in html, "that takes -v"
     assert str(hosted.root) not in text + html
     assert (hosted.root / "exercises/day01_residual_add/residual_add.cu").read_text() == SOLUTION
