@@ -7,6 +7,9 @@ inserts a check before each access: a call of ``sim_load_<bytes>`` or ``sim_stor
 same address, or the address is known to be harmless (a fixed place in the function's own frame, or a constant of the
 compiler). The called functions preserve all registers, and do nothing for an access that the last hook has reported.
 
+It also fills each large frame with a pattern when a function allocates it. A frame would otherwise show what another
+thread left on the same stack: data could pass from block to block without counted traffic.
+
 g++ writes the instruction endbr64 not only at the beginning of functions, but also where it catches exceptions. It is
 removed there, because an indirect call may jump to any endbr64 (``simulator/submission_sandbox/indirect_calls.cpp``).
 Linux does not require it.
@@ -26,6 +29,9 @@ _PLACE = re.compile(
 _HOOK = re.compile(r"__tsan_(?:unaligned_|volatile_|unaligned_volatile_)?(?P<kind>read|write)(?P<bytes>\d+)(?:@PLT)?")
 _OTHER_HOOK = re.compile(r"__tsan_(?:(?P<range>read|write)_range|vptr_(?P<vptr>read|update))(?:@PLT)?")
 _SLOT = re.compile(r"(-[1-9]\d{0,3})\(%rbp\)")
+_ALLOCATES = re.compile(r"\tsubq\t(?:\$(?P<bytes>\d+)|(?P<register>%r\w+)), %rsp")
+_LARGE_FRAME = 128
+"""The size in bytes from which a frame is filled. Filling takes about 10 ns."""
 _COMMA = re.compile(r",(?![^(]*\))")
 _ONLY_READS = re.compile(
     r"(cmp(?!xchg)|test|call|jmp|push|i?div|i?mul|fld|fild|fi?(add|sub|mul|div|com)|bt[wlq]?$|ldmxcsr)\w*"
@@ -119,6 +125,8 @@ def with_checks(assembly: str) -> str:
                 if not known.covers(access):
                     lines += _check(access, _needs_flags(every, number))
         lines.append(line)
+        if not own and found.name == "subq":
+            lines += _fill(line)
         known.note(found)
     return "\n".join(lines) + debugging + rest
 
@@ -417,6 +425,20 @@ def _needs_flags(lines: list[str], number: int) -> bool:
         if not _LEAVES_FLAGS.match(found.name):
             return True
     return True
+
+
+def _fill(line: str) -> list[str]:
+    """Return the instructions that fill what a line allocates on the stack; none for other lines and small frames."""
+    match = _ALLOCATES.match(line)
+    if match is None or int(match["bytes"] or _LARGE_FRAME) < _LARGE_FRAME:
+        return []
+    words = [f"\tmovl\t${int(match['bytes']) // 8}, %ecx"] if match["bytes"] else []
+    words = words or [f"\tmovq\t{match['register']}, %rcx", "\tshrq\t$3, %rcx"]
+    saved = ("%rcx", "%rdi", "%rax")
+    pattern = ["\tleaq\t24(%rsp), %rdi", "\tmovq\t$-1, %rax", "\trep stosq"]
+    saves = [f"\tpushq\t{register}" for register in saved]
+    restores = [f"\tpopq\t{register}" for register in reversed(saved)]
+    return [*saves, *words, *pattern, *restores]
 
 
 def _check(access: _Access, flags: bool) -> list[str]:

@@ -441,3 +441,23 @@ def test_functions_of_the_simulators_headers_are_left_alone() -> None:
     for name in ("_ZZN3sim6launchIJEEvvENKUlvE_clEv", "_ZN3sim10LocalArrayIA8_fE4markEPS2_PKc", "grader_call_twice"):
         assert with_checks(f"{name}:\n.L3:\n{load}") == f"{name}:\n.L3:\n{load}"
         assert "sim_load_4" in with_checks(f"{name}:\n{load}\nx{name}:\n{load}")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("subq\t$128, %rsp", ["movl\t$16, %ecx"]),
+        ("subq\t$4096, %rsp", ["movl\t$512, %ecx"]),
+        ("subq\t%rax, %rsp", ["movq\t%rax, %rcx", "shrq\t$3, %rcx"]),  # alloca
+    ],
+)
+def test_a_large_frame_is_filled(line: str, words: list[str]) -> None:
+    found = [text.strip() for text in with_checks(f"f:\n\t{line}\n\tret").split("\n")]
+    begin = found.index(line)
+    assert found[begin + 4 : begin + 4 + len(words)] == words
+    assert "rep stosq" in found
+
+
+@pytest.mark.parametrize("line", ["subq\t$120, %rsp", "addq\t$128, %rsp", "subq\t$128, %rax", "subq\t%rsp, %rax"])
+def test_a_small_frame_is_not_filled(line: str) -> None:
+    assert with_checks(f"f:\n\t{line}\n\tret") == f"f:\n\t{line}\n\tret"
