@@ -131,6 +131,14 @@ def test_a_race_hides_the_uninitialized_read_on_its_line():
         assert [finding.check for finding in findings] == ["racecheck"]
 
 
+def test_reads_of_two_uninitialized_arrays_in_one_line_are_two_findings():
+    findings = Run("two_unwritten", (64,)).report.findings
+    assert [(f.kind, f.line, f.count) for f in findings] == [
+        ("uninitialized_read", line_of("first[threadIdx.x] + second"), 64)
+    ] * 2
+    assert [name in message(f) for f, name in zip(findings, ("array first", "array second"))] == [True, True]
+
+
 def test_unwritten_elements_are_counted_and_named():
     (finding,) = Run("checkered", (4, 6), 4, 6).report.findings
     assert finding.kind == "output_not_written"

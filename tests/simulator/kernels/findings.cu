@@ -88,3 +88,11 @@ __global__ void no_fence_kernel(float* parts, float* out, int blocks) {
 extern "C" void no_fence(float* parts, float* out, int blocks, cudaStream_t stream) {
     no_fence_kernel<<<blocks, 1, 0, stream>>>(parts, out, blocks);
 }
+
+// One line reads two shared arrays that no thread has written.
+__global__ void two_unwritten_kernel(float* out) {
+    __shared__ float first[64], second[64];
+    out[threadIdx.x] = first[threadIdx.x] + second[threadIdx.x];
+}
+
+extern "C" void two_unwritten(float* out, cudaStream_t stream) { two_unwritten_kernel<<<1, 64, 0, stream>>>(out); }
