@@ -259,7 +259,7 @@ def test_a_cell_is_graded(open_page: OpenPage, lab: Lab) -> None:
     expect(source.locator("summary")).to_have_text("Your kernel, with what each line moves")
     source.locator("summary").click()
     expect(source.locator("pre")).to_contain_text("residual_add_f32")
-    limits.get_by_text("What limits it").click()
+    limits.get_by_text("What limits the kernel").click()
     expect(limits).to_contain_text("not a prediction")
     expect(cells.nth(3)).to_contain_text("%%kernel day01_residual_add/strided_add")
     assert (lab.root / "exercises" / DAY / "residual_add.cu").read_text() == SOLUTION

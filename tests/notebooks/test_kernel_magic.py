@@ -109,7 +109,7 @@ def test_a_kernel_that_does_not_compile_shows_where(hosted: Hosted) -> None:
     assert "Not passed yet  stops at Builds" in shown["data"]["text/plain"]
     assert "<details open><summary>Your kernel</summary>" in shown["data"]["text/html"]
     assert "^ " in shown["data"]["text/html"].partition("<details")[2]
-    assert "What limits it" not in shown["data"]["text/html"]
+    assert "What limits the kernel" not in shown["data"]["text/html"]
 
 
 @pytest.mark.parametrize("when", ["grading day01_residual_add/residual_add: builds", "correct"])

@@ -170,17 +170,3 @@ def test_unknown_kinds_are_refused_by_name(kernel: SimulatedKernel, kind: int) -
     (finding,) = outcome.report["findings"]
     assert finding["kind"] == "illegal_instruction"
     assert finding["payload"]["reason"] == "unsupported mma shape or types"
-
-
-def test_the_table_of_loads_is_well_formed() -> None:
-    """Check the format of the table in mma.h, which specifies four kinds of fragment access."""
-    text = (INCLUDE_DIR / "mma.h").read_text()
-    head = text[: text.index("#pragma once")]
-    rows = re.findall(r"^//   (\S.*?)  +(\S.*)$", head, re.MULTILINE)
-    assert [left for left, _ in rows] == [
-        "f16 operands from shared memory",
-        "other 16-bit elements",
-        "f32 accumulators, layout along the rows",
-        "f32 accumulators the other way, tf32",
-    ]
-    assert len({line.index(right) for _, right in rows for line in head.splitlines() if line.endswith(right)}) == 1
