@@ -419,8 +419,8 @@ static void attention(const T* q, const T* k, const T* v, const int* query_start
                       cudaStream_t stream) {
     if (batch == 0 || heads == 0 || queries == 0) return;
     if (keys == 0) k = v = q;  // a tensor map cannot have 0 rows; nothing is loaded from it
-    // Under a causal mask, process the heads in passes. A pass has as many whole groups of heads as have k and v that
-    // fit in half of the L2 cache.
+    // Under a causal mask, process the heads in passes. A pass has whole groups of heads: as many groups as fit in
+    // half of the L2 cache with their k and v.
     const long long head_bytes = 4LL * head_dim * (keys / batch + 1), group = heads / kv_heads;
     const long long pass_heads = causal ? std::max(group, (24LL << 20) / head_bytes * group) : group;
     Problem problem;

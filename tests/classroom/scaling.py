@@ -182,7 +182,9 @@ def main() -> int:
     parser.add_argument("--submissions", type=int, default=300, help="students, with one kernel for each exercise")
     parser.add_argument("--workers", default="1,2,4,16", help="comma-separated numbers of workers")
     parser.add_argument("--exercise", action="append", help=f"default: {', '.join(EXERCISES)}")
-    parser.add_argument("--even", action="store_true", help="scale submissions with the workers, at least 40")
+    parser.add_argument(
+        "--even", action="store_true", help="make the class larger with more workers, from 40 submissions on"
+    )
     parser.add_argument("--cold", action="store_true", help="start with an empty build cache")
     parser.add_argument("--memory-every", type=float, default=3.0, metavar="SECONDS")
     parser.add_argument("--note", default="", help="note to store in the record")

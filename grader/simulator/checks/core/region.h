@@ -67,7 +67,7 @@ struct Region {
 Region& add_allocation(const events::Allocation& allocation);
 Region* release_allocation(uintptr_t base, const void* address);  // returns null if there is no such allocation
 void mark_written(uintptr_t address, size_t bytes);
-// Blocks without checks have run: what they wrote is unknown, so all memory counts as written.
+// Mark all memory as written, because blocks that ran without checks may have written any of it.
 void assume_written();
 void mark_read_only(uintptr_t base);
 void mark_expected(uintptr_t base);
