@@ -95,7 +95,8 @@ class Threads(Building):
             raise BuildError(
                 f"{name} uses {macro}, which may have another value for nvcc than for the simulator's compiler. "
                 "Both must compile the same code.",
-                f"Write the kernel without {macro}, whose value may differ.",
+                f"Write the kernel without {macro}. If the macro is your own, rename it: names that begin with an "
+                "underscore, CU_ or CUDA belong to compilers and libraries.",
             )
         if instrumentation_bypass.hides_launch_bounds(kernel.plan, self._run_compiler()):
             raise BuildError(

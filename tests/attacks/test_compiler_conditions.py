@@ -28,6 +28,8 @@ from grader.simulator.library import INCLUDE_DIRS
         ("#ifdef _GLIBCXX_VECTOR\n#endif", "_GLIBCXX_VECTOR"),
         ("int x = __COUNTER__;", "__COUNTER__"),
         ("#if __cpp_concepts\n#endif", "__cpp_concepts"),
+        ("#ifdef CUB_VERSION\n#endif", "CUB_VERSION"),
+        ("#ifndef _MY_KERNEL_CU\n#define _MY_KERNEL_CU\n#endif", "_MY_KERNEL_CU"),
         ("#ifndef __annotate__\n#define __annotate__(x)\n#endif", "__annotate__"),
     ],
 )
@@ -42,6 +44,8 @@ def test_a_name_that_may_differ_is_found(text: str, name: str) -> None:
         "#if __CUDACC_VER_MAJOR__ > 12 || !defined(__CUDA_ARCH_FEAT_SM90_ALL)\n#endif",
         "#define WIDTH 4\n#if WIDTH == 4 && !defined(SLOW)\n#endif",
         "#define _width 4\n#if _width == 4\n#endif",
+        "#ifndef CUTOFF\n#define CUTOFF 4\n#endif",
+        "#ifdef current\n#endif",
         "#if 1 // threadIdx\n#endif",
         '#pragma unroll\n#error threadIdx\nconst char* x = "__GNUC__";  // __GNUC__',
         "int x = threadIdx.x + __LINE__; const char* f = __FILE__; cudaMalloc(&f, warpSize);",

@@ -26,7 +26,7 @@ _SAME = re.compile(
 _RESERVED = re.compile(r"__[A-Z]\w*__ | __has_\w+ | __clang\w* | _(GLIBCXX|LIBCPP|MSC)_\w+", re.VERBOSE)
 """Names of macros that a compiler defines, or that query a compiler's features."""
 
-_OF_CUDA = re.compile(r"_*(cu|CU)\w*")
+_OF_CUDA = re.compile(r"_*(cuda|CUDA)\w*|_*(CU|CUB|CUBLAS|CUDNN|CUFFT|CURAND|CUSOLVER|CUSPARSE|CUTLASS)_\w*|cu[A-Z]\w*")
 _OF_COMPILERS = re.compile(r"_[_A-Z]\w*")
 """Names that C++ reserves for compilers and their libraries."""
 
