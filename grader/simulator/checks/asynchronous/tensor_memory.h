@@ -1,12 +1,13 @@
 // Tensor memory (tcgen05): which operations read and write its lanes and columns, which are complete, and what fences
 // order.
 //
-// A cell is 16 lanes of a column. It remembers the last operation that wrote it and the last that read it. A load or
-// store of a warp is complete when the warp has waited. An MMA or copy is complete for threads that are ordered after a
-// thread that waited for a phase of an mbarrier on which the issuing thread committed it. A thread that then uses the
-// cell must be ordered after this completion at its last tcgen05.fence::after_thread_sync. If the operation was a load
-// or store, its warp must execute tcgen05.fence::before_thread_sync after the wait. Reads of shared memory by MMAs are
-// recorded per piece (16 bytes), as for wgmma.
+// A cell is 16 lanes of a column. It remembers the last operation that wrote it and the last that read it. Each must be
+// complete before another thread uses the cell:
+// - A load or store is complete when its warp has waited. The warp must then execute tcgen05.fence::before_thread_sync.
+// - An MMA or copy is complete for a thread that has waited for the mbarrier on which the issuing thread committed it,
+//   and for all threads that have synchronized with that thread since.
+// The thread that uses the cell must synchronize with this completion, and then execute
+// tcgen05.fence::after_thread_sync. Reads of shared memory by MMAs are recorded per piece (16 bytes), as for wgmma.
 #pragma once
 
 #include "checks/asynchronous/mbarriers.h"
