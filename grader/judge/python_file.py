@@ -28,7 +28,7 @@ from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, Diagnostic, Stag
 from grader.verdict.wording import words
 
 LEAST_SECONDS = 0.1
-"""The minimum time limit of a script, after others have used the time of their case."""
+"""The time limit in seconds that a script gets at least, even if earlier scripts used up the time of the case."""
 SIMPLIFIED = 3
 """The number of failing scripts, the shortest first, that are simplified to find the shortest."""
 

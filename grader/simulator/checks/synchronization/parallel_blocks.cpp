@@ -84,7 +84,8 @@ void read_first(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     }
 }
 
-// Called before the first write of a block to a cell, which the block then owns. Rolls back if another block used it.
+// Called before the first write of a block to a cell. The block then owns the cell. If another block has used the cell,
+// the launch is rolled back.
 void prepare_to_write(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     bool read_by_others = of_this_launch(cell.reads) &&
                           (cell.reads.sharing() == many_blocks || cell.reads.serial() != thread.block->serial);
