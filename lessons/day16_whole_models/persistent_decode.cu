@@ -120,8 +120,8 @@ struct Shared {
     unsigned char* sums;     // [2, sums_bytes]: floats [most tiles of a block]
     float* attended;         // [kReaders / 32, head_dim]
     uint64_t* ready;         // [2], one mbarrier for each buffer: its input is complete
-    uint64_t* summed;        // [2]: all multipliers have read the input, and the sums are complete
-    uint64_t* given;         // [2]: the writers have loaded the sums, so the buffer may be overwritten
+    uint64_t* summed;        // [2], likewise: its input has been read by all multipliers, and its sums are complete
+    uint64_t* given;         // [2], likewise: the writers have loaded its sums, so it may be overwritten
     const Work* works;       // [last - first]
     const float2* angle;     // [rotary / 2]: cosine and sine of this position
     int slots, slot_bytes, flying, input_bytes, sums_bytes;
