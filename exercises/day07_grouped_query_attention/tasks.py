@@ -141,10 +141,10 @@ gqa_prefill = Exercise(
     summary="""\
 out = softmax(scale * q k^T) v, where heads query heads share kv_heads key/value heads: query head h uses head h /
 (heads / kv_heads). f32, f16 and bf16 in and out; scores, softmax and sums in float. One kernel without scratch
-memory. The query heads of a group share each tile of keys, even when there are few queries. head_dim is 32, 64, 80,
-96 or 128, all tensors are 16-byte aligned, and any lengths are allowed. With `causal`, query i sees the keys up to i
-+ key_len - query_len; a query that sees no key gives zeros. With no keys at all every output is zero; with no queries
-there is nothing to do.""",
+memory. The query heads of a group share each tile of keys, even when there are few queries. head_dim is at most 128
+and a multiple of 8, or of 4 in f32. All tensors are 16-byte aligned, and any lengths are allowed. With `causal`,
+query i sees the keys up to i + key_len - query_len; a query that sees no key gives zeros. With no keys at all every
+output is zero; with no queries there is nothing to do.""",
     launchers="void gqa_prefill_{dtype}(const {T}* q, const {T}* k, const {T}* v, {T}* out, int batch, int heads, "
     "int kv_heads, int query_len, int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)",
     dtypes=("f32", "f16", "bf16"),
@@ -163,6 +163,8 @@ there is nothing to do.""",
         Case("causal, as many keys as queries", **sizes(1, 4, 2, 37, 37, 32, True)),
         Case("causal, more keys than queries", dtypes=["bf16"], **sizes(2, 4, 2, 3, 71, 64, True)),
         Case("causal, queries that see no key", dtypes=["f16"], **sizes(1, 6, 2, 50, 21, 32, True)),
+        Case("head_dim 4", dtypes=["f32"], **sizes(1, 4, 2, 7, 33, 4)),
+        Case("head_dim 8", **sizes(1, 4, 2, 7, 33, 8)),
         Case("head_dim 80", dtypes=["f16"], **sizes(1, 4, 2, 7, 33, 80)),
         Case("head_dim 96, causal", dtypes=["bf16"], **sizes(1, 4, 2, 9, 19, 96, True)),
         Case("head_dim 128", dtypes=["f32", "f16"], **sizes(1, 4, 2, 9, 35, 128)),
@@ -181,7 +183,7 @@ there is nothing to do.""",
             group=between(1, 5),
             query_len=between(1, 40),
             key_len=between(1, 60),
-            head_dim=one_of(32, 64, 80, 96, 128),
+            head_dim=one_of(8, 32, 64, 80, 96, 128),
             causal=one_of(False, True),
         ),
         Case("no keys", dtypes=["f32"], **sizes(1, 2, 1, 5, 0, 32)),
@@ -226,9 +228,9 @@ One query per sequence against its KV cache: out[b, h] = softmax(scale * q[b, h]
 of key/value head h / (heads / kv_heads). The cache past these keys must not be used. The keys of a sequence are split
 into at most `splits` parts for different blocks. Each part stores its maximum, sum and weighted sum in the scratch
 memory partial_stats and partial_out, and a second kernel combines them. Each key and value is fetched once for all
-query heads of its group. f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors are 16-byte
-aligned; the cache may have more than 2^31 elements. A sequence of length 0 gives zeros; with no sequences there is
-nothing to do.""",
+query heads of its group. f32, f16 and bf16, sums in float. head_dim is at most 128 and a multiple of 8, or of 4 in
+f32. All tensors are 16-byte aligned; the cache may have more than 2^31 elements. A sequence of length 0 gives zeros;
+with no sequences there is nothing to do.""",
     launchers="void gqa_decode_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* lengths, {T}* out, "
     "float* partial_out, float* partial_stats, int batch, int heads, int kv_heads, int max_len, int head_dim, "
     "int splits, float scale, cudaStream_t stream)",
@@ -269,6 +271,8 @@ nothing to do.""",
         Case("more parts than keys", dtypes=["f16"], **decoding(3, 4, 1, 9, 64, 16)),
         Case("many parts", dtypes=["bf16"], inputs=FULL, **decoding(1, 4, 1, 530, 32, 8)),
         Case("groups of 7", dtypes=["f16"], inputs=FULL, **decoding(2, 14, 2, 70, 64)),
+        Case("head_dim 4", dtypes=["f32"], inputs=FULL, **decoding(2, 4, 2, 99, 4, 2)),
+        Case("head_dim 8", inputs=FULL, **decoding(1, 4, 2, 99, 8, 2)),
         Case("groups of 1 and head_dim 80", dtypes=["f16", "f32"], inputs=FULL, **decoding(1, 2, 2, 99, 80)),
         Case("groups of 12", dtypes=["bf16"], inputs=FULL, **decoding(1, 12, 1, 67, 64)),
         Case("groups of 5, head_dim 96", dtypes=["bf16"], inputs=FULL, **decoding(1, 5, 1, 40, 96)),
@@ -292,7 +296,7 @@ nothing to do.""",
             kv_heads=between(1, 2),
             group=between(1, 8),
             max_len=between(1, 140),
-            head_dim=one_of(32, 64, 80, 96, 128),
+            head_dim=one_of(8, 32, 64, 80, 96, 128),
             splits=between(1, 5),
         ),
         Case(

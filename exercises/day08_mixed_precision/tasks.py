@@ -96,7 +96,7 @@ mixed_precision_attention = Exercise(
     summary="""\
 out = softmax(scale * q k^T) v for f16 and bf16, both matmuls on tensor cores through nvcuda::wmma with accumulators
 in f32. Maximum, exponentials and sum of each row are f32. The weights are rounded once for the second matmul, the
-output once at the end. One kernel, no scratch memory. head_dim is 32, 64, 80, 96 or 128; any lengths. With `causal`,
+output once at the end. One kernel, no scratch memory. head_dim is a multiple of 8 up to 128; any lengths. With `causal`,
 query i sees the keys up to i + key_len - query_len; a query that sees no key gives zeros. With no keys at all, every
 output is zero; with no queries there is nothing to do. The goal on a GPU is at least 0.6 times the speed of torch's
 FlashAttention-2.""",
@@ -127,6 +127,7 @@ FlashAttention-2.""",
             dtypes=["bf16"],
             **sizes(heads=2, query_len=150, key_len=71, head_dim=32, causal=True),
         ),
+        Case("head_dim 8", **sizes(heads=2, query_len=33, key_len=65, head_dim=8)),
         Case("head_dim 80", dtypes=["f16"], **sizes(heads=2, query_len=33, key_len=65, head_dim=80)),
         Case(
             "head_dim 96, causal, queries that see no key",
@@ -155,7 +156,7 @@ FlashAttention-2.""",
             heads=between(1, 2),
             query_len=between(1, 100),
             key_len=between(1, 100),
-            head_dim=one_of(32, 64, 80, 96, 128),
+            head_dim=one_of(8, 32, 64, 80, 96, 128),
             causal=one_of(False, True),
         ),
         Case("no keys", dtypes=["f16"], **sizes(query_len=5, key_len=0, head_dim=32)),

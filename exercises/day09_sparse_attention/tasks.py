@@ -115,7 +115,7 @@ sliding_window = Exercise(
     summary="""\
 Attention through a sliding window. Query i is at position i + key_len - query_len and sees the last `window` keys up
 to and including that position. Inputs and outputs are f16 or bf16, sums are f32. Keys before the window
-must cost nothing: do not read them, and compute nothing for them. head_dim is 32, 64, 80, 96 or 128, window at
+must cost nothing: do not read them, and compute nothing for them. head_dim is a multiple of 8 up to 128, window at
 least 1, scale any number, any lengths. A query that sees no key gives zeros. With no keys all outputs are zero;
 with no queries there is nothing to do. On a
 GPU, the goal is the speed of torch's FlexAttention for a window of 512 and 8192 keys.""",
@@ -141,6 +141,7 @@ GPU, the goal is the speed of torch's FlexAttention for a window of 512 and 8192
         Case("more keys than queries", **sizes(batch=2, query_len=5, key_len=201, window=50)),
         Case("one query, many keys", dtypes=["bf16"], **sizes(heads=2, key_len=257, window=100)),
         Case("queries that see no key", dtypes=["f16"], **sizes(query_len=150, key_len=71, head_dim=32, window=20)),
+        Case("head_dim 8", **sizes(heads=2, query_len=33, key_len=65, head_dim=8, window=20)),
         Case(
             "head_dim 80, more keys than queries",
             dtypes=["f16"],

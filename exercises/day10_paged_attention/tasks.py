@@ -249,6 +249,7 @@ is nothing to do.""",
         Case("only padding", dtypes=["f16"], inputs={"slots": constant(-1)}, **appending(5)),
         Case("pages of 8", dtypes=["bf16"], **appending(21, 3, 32, 5, 8)),
         Case("pages of 64, head_dim 80", dtypes=["f16"], **appending(67, 1, 80, 2, 64)),
+        Case("head_dim 8", **appending(13, 5, 8, 2, 16)),
         Case("head_dim 96", dtypes=["f32"], **appending(13, 5, 96, 2, 16)),
         Case(
             "pages that start beyond element 2^32",
@@ -261,7 +262,7 @@ is nothing to do.""",
             "random sizes",
             tokens=between(1, 40),
             kv_heads=between(1, 9),
-            head_dim=one_of(32, 64, 80, 96, 128),
+            head_dim=one_of(8, 32, 64, 80, 96, 128),
             pages=between(5, 9),
             page_size=one_of(8, 16, 32, 64),
         ),
@@ -352,6 +353,7 @@ def decode_cases(**more):
         Case("pages of 64", dtypes=["f16"], inputs=RAGGED, **decoding(2, 4, 1, 3, 64, **more)),
         Case("groups of 7", dtypes=["f16"], inputs=RAGGED, **decoding(2, 14, 2, 5, **more)),
         Case("groups of 12", dtypes=["bf16"], inputs=RAGGED, **decoding(1, 12, 1, 5, **more)),
+        Case("head_dim 8", inputs=RAGGED, **decoding(2, 4, 2, 5, 16, 8, **more)),
         Case("groups of 1, head_dim 80", dtypes=["bf16"], inputs=RAGGED, **decoding(2, 2, 2, 5, 16, 80, **more)),
         Case("head_dim 96", dtypes=["f16"], inputs=RAGGED, **decoding(1, 4, 2, 5, 16, 96, **more)),
         Case("head_dim 128", inputs=RAGGED, **decoding(2, 4, 1, 9, 16, 128, **more)),
@@ -369,7 +371,7 @@ def decode_cases(**more):
             group=between(1, 8),
             max_pages=between(1, 6),
             page_size=one_of(8, 16, 32, 64),
-            head_dim=one_of(32, 64, 80, 96, 128),
+            head_dim=one_of(8, 32, 64, 80, 96, 128),
             **({"splits": between(1, 5)} if more else {}),
         ),
     ]
@@ -397,7 +399,7 @@ One query per sequence attends to a paged cache: out[b, h] = softmax(scale * q[b
 lengths[b] keys. Key i of sequence b is row i % page_size of page block_tables[b, i / page_size]. Query head h uses
 key/value head h / (heads / kv_heads). Fetch each key and value once for all query heads of its group, without
 gathering the pages first. Table entries past the last key, and unused slots, may hold anything. f16 and bf16 in and
-out, sums in float. head_dim is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64, and all tensors are 16-byte
+out, sums in float. head_dim is a multiple of 8 up to 128, page_size 8, 16, 32 or 64, and all tensors are 16-byte
 aligned. The cache may have more than 2^31 elements. A sequence of length 0 gives zeros; with no sequences there is
 nothing to do.""",
     launchers="void paged_attention_{dtype}("
@@ -443,9 +445,9 @@ paged_attention_split = Exercise(
     summary="""\
 paged_attention for few sequences with long contexts. Different blocks process at most `splits` parts of a
 sequence's keys. They store their maxima, sums and weighted sums in the scratch memory partial_out and
-partial_stats, and a second kernel combines them. f16 and bf16 in and out, sums in float. head_dim is 32, 64, 80, 96
-or 128, page_size 8, 16, 32 or 64, and all tensors are 16-byte aligned. The cache may have more than 2^31 elements.
-A sequence of length 0 gives zeros; with no sequences there is nothing to do.""",
+partial_stats, and a second kernel combines them. f16 and bf16 in and out, sums in float. head_dim is a multiple
+of 8 up to 128, page_size 8, 16, 32 or 64, and all tensors are 16-byte aligned. The cache may have more than 2^31
+elements. A sequence of length 0 gives zeros; with no sequences there is nothing to do.""",
     launchers="void paged_attention_split_{dtype}("
     + DECODE_PARAMETERS
     + "float* partial_out, float* partial_stats, int batch, int heads, int kv_heads, int head_dim, int page_size, "
@@ -529,7 +531,7 @@ Causal attention of the new queries of several sequences, stored one after anoth
 the rows query_starts[b] ... query_starts[b + 1] - 1 of q (at most max_queries), and lengths[b] keys in its pages,
 its new ones included. The last query of a sequence sees all its keys, the query before it all but the last key, and so
 on. A query that sees no key gives zeros. Use one kernel, in which the query heads of a group share each tile of keys.
-f16 and bf16 in and out, float in between. head_dim is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64, and all tensors
+f16 and bf16 in and out, float in between. head_dim is a multiple of 8 up to 128, page_size 8, 16, 32 or 64, and all tensors
 are 16-byte aligned. The cache may have more than 2^31 elements. A sequence may have no queries; with no tokens
 there is nothing to do.""",
     launchers="void paged_prefill_{dtype}(const {T}* q, const {T}* k_cache, const {T}* v_cache, const int* block_tables, "
@@ -588,6 +590,7 @@ there is nothing to do.""",
         ),
         Case("pages of 8", dtypes=["f16"], **prefilling(2, 11, 4, 2, 9, 8)),
         Case("pages of 64, groups of 7", dtypes=["bf16"], **prefilling(2, 13, 14, 2, 2, 64, 32)),
+        Case("head_dim 8", **prefilling(2, 9, 2, 2, 3, 16, 8)),
         Case("head_dim 80", dtypes=["f16"], **prefilling(2, 9, 2, 2, 3, 16, 80)),
         Case("head_dim 128", **prefilling(2, 9, 4, 2, 4, 16, 128)),
         Case("a scale of 0.4", dtypes=["bf16"], **prefilling(1, 9, 2, 1, 2, scale=0.4)),
@@ -600,7 +603,7 @@ there is nothing to do.""",
             group=between(1, 5),
             max_pages=between(4, 6),
             page_size=one_of(8, 16, 32, 64),
-            head_dim=one_of(32, 64, 80, 96, 128),
+            head_dim=one_of(8, 32, 64, 80, 96, 128),
         ),
         Case("no tokens", dtypes=["f16"], **prefilling(2, 0, 2, 1, 2)),
     ],
