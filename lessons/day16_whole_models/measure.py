@@ -8,7 +8,9 @@ downloaded, and they take the same time as trained weights. Both programs get th
 from the moment at which the host knows the previous token until it knows this one: what a user waits for. *Compiled* is
 torch.compile(mode="reduce-overhead") with a static cache, which captures CUDA graphs; ours is a CUDA graph too.
 *Persistent* is one launch per token (persistent_decode.cu); *in parts* is the same kernel, launched anew wherever its
-blocks wait. The floor is the bytes of the weights, keys and values that a token reads, at the measured rate of a copy.
+blocks wait; both continue with the keys and values of a prompt that our prefill has read. Prefill is a CUDA graph per
+padded length, captured before it is timed. The floor is the bytes of the weights, keys and values that a token reads,
+at the measured rate of a copy.
 """
 
 from __future__ import annotations
@@ -162,7 +164,7 @@ Run = dict[str, Any]
 
 
 def run_ours(model: Model, prompts: dict[int, list[int]]) -> Run:
-    """Measure prefill kernel by kernel, and decode as a CUDA graph."""
+    """Measure prefill and decode as CUDA graphs."""
     decode = DecodeGraph(model, model.new_cache(LONGEST), LONGEST)
     found: Run = {"first": {}}
     for length in sorted(prompts, reverse=True):
@@ -175,22 +177,24 @@ def run_ours(model: Model, prompts: dict[int, list[int]]) -> Run:
     return found
 
 
-def run_persistent(theirs: Any, prompts: dict[int, list[int]], persistent: bool) -> Run:
-    """Measure the persistent kernel, in one launch per token or in parts. It reads prompts token by token."""
+def run_persistent(theirs: Any, model: Model, prompts: dict[int, list[int]], persistent: bool) -> Run:
+    """Measure the persistent kernel, in one launch per token or in parts, after our model's prefill."""
     packing = pack(config_of(theirs), theirs.state_dict(), theirs.dtype, "cuda")
-    decoder = PersistentDecoder(packing, LONGEST, persistent)
-    read, write = decoder.capture(logits=False), decoder.capture()
+    reader = DecodeGraph(model, model.new_cache(LONGEST), LONGEST)
+    cache = reader.cache.k, reader.cache.v, reader.whole.block_tables[0]
+    decoder = PersistentDecoder(packing, LONGEST, persistent, cache=cache)
+    write = decoder.capture()
+
+    def first(prompt: list[int]) -> int:
+        token = reader.prefill(prompt)
+        decoder.take_over([*prompt, token])
+        return token
+
+    found: Run = {"launches": len(decoder.launches()), "slots": decoder.slots, "first": {}}
+    for length, prompt in prompts.items():
+        seconds, _ = timed(lambda: first(prompt), FIRST_TOKENS + 1)  # noqa: B023
+        found["first"][str(length)] = statistics(seconds[1:])
     prompt = prompts[PROMPTS[0]]
-
-    def first() -> int:
-        decoder.begin(prompt)
-        for _ in prompt[1:]:
-            read()
-        write()
-        return int(decoder.tokens[len(prompt)])
-
-    found: Run = {"launches": len(decoder.launches()), "slots": decoder.slots}
-    found["first"] = {str(PROMPTS[0]): statistics(timed(first, FIRST_TOKENS + 1)[0][1:])}
     at = len(prompt)
 
     def step() -> int:
@@ -199,7 +203,7 @@ def run_persistent(theirs: Any, prompts: dict[int, list[int]], persistent: bool)
         at += 1
         return int(decoder.tokens[at])
 
-    newest = first()
+    newest = first(prompt)
     seconds, ids = timed(step, WARMUP + TOKENS)
     found |= {"token": statistics(seconds[WARMUP:]), "ids": [newest, *ids]}
     found["token_of_device_ms"] = free_running(write)
@@ -219,6 +223,22 @@ def run_persistent(theirs: Any, prompts: dict[int, list[int]], persistent: bool)
         "same_token": made[0] == int(exact.argmax()),
     }
     return found
+
+
+@torch.inference_mode()
+def rounding(theirs: Any, text: list[int], mine: int, wanted: int) -> dict[str, float]:
+    """Compare two candidates for the next token in float32: the gap of their logits, and the error of the 16-bit model.
+
+    A gap below the error shows that rounding decides between the two.
+    """
+    ids, dtype = torch.tensor([text], device="cuda"), theirs.dtype
+    rounded = theirs(ids, logits_to_keep=1).logits[0, -1].float()
+    exact = theirs.float()(ids, logits_to_keep=1).logits[0, -1]
+    theirs.to(dtype)
+    return {
+        "gap_in_float32": round(float(exact[wanted] - exact[mine]), 5),
+        "largest_error_of_transformers": round(float((rounded - exact).abs().max()), 5),
+    }
 
 
 def free_running(replay: Callable[[], None]) -> float:
@@ -348,23 +368,28 @@ def measure_model(name: str, bandwidth: float) -> dict[str, Any]:
     found["ours"]["beyond_weights_bytes"] = torch.cuda.max_memory_allocated() - before
     found["calls"] = {f"{operator}: {who}": count for (operator, who), count in sorted(operators.calls.items())}
     found["operators_us"] = operator_shares(model)
+    found["persistent"] = run_persistent(theirs, model, prompts, persistent=True)
+    found["in parts"] = run_persistent(theirs, model, prompts, persistent=False)
     del model
-    gc.collect()
-    found["persistent"] = run_persistent(theirs, prompts, persistent=True)
-    found["in parts"] = run_persistent(theirs, prompts, persistent=False)
     gc.collect()
     with torch.inference_mode():
         found["eager"] = run_theirs(theirs, prompts, compiled=False)
     with torch.no_grad():
         found["compiled"] = run_theirs(theirs, prompts, compiled=True)
     found["compiled"].pop("ids")
-    wanted = found["eager"].pop("ids")
+    wanted, first_of_eager = found["eager"].pop("ids"), found["eager"]["first"]
     compiled = found["compiled"]["token"]["P50"]
     for who in OURS:
         mine = found[who].pop("ids")
         same = next((i for i, (a, b) in enumerate(zip(mine, wanted)) if a != b), len(wanted))
         found[who]["same_tokens_as_eager"] = f"{same} of {len(wanted)}"
+        if same < len(wanted):
+            text = [*prompts[PROMPTS[0]], *wanted[:same]]
+            found[who]["where_they_differ"] = rounding(theirs, text, mine[same], wanted[same])
         found[who]["times_as_fast_as_compiled"] = round(compiled / found[who]["token"]["P50"], 3)
+        firsts = {n: first["P50"] for n, first in found[who]["first"].items()}
+        found[who]["first_over_eager"] = {n: round(ms / first_of_eager[n]["P50"], 3) for n, ms in firsts.items()}
+        found[who]["first_over_token"] = {n: round(ms / found[who]["token"]["P50"], 2) for n, ms in firsts.items()}
         found[who]["times_the_floor"] = round(found[who]["token"]["P50"] / found["floor_ms"], 3)
     torch._dynamo.reset()
     return found
@@ -397,6 +422,8 @@ def show(name: str, found: dict[str, Any]) -> None:
             f"the floor; "
             f"{run['token_of_device_ms']:.3f} ms of the device; the same tokens as eager: {run['same_tokens_as_eager']}"
         )
+        if "where_they_differ" in run:
+            print(f"    where they differ: {run['where_they_differ']}")
     print(f"logits of the persistent kernel after {PROMPTS[1]} tokens: {found['persistent']['logits']}")
 
 

@@ -1,4 +1,4 @@
-// Kernels for the models beside those of days 1 to 14: GELU, paged attention in f32, and the copy of a page.
+// Kernels for the models beside those of days 1 to 14: GELU, a bias, and paged attention in f32.
 //
 // The attention kernels are those of day 10, which take f16 and bf16. They are needed in f32 because only in f32 two
 // programs choose the same tokens for certain. Only the type is new: llmk/decode.cuh and llmk/prefill.cuh do the work.
@@ -48,6 +48,48 @@ extern "C" void gelu_f16(const __half* x, __half* out, long long n, cudaStream_t
 
 extern "C" void gelu_bf16(const __nv_bfloat16* x, __nv_bfloat16* out, long long n, cudaStream_t stream) {
     gelu(x, out, n, stream);
+}
+
+// Add a bias to each row, in place, and apply GELU if kGelu: what a product by wgmma leaves to do.
+// x: [rows, columns]   bias: [columns]   n: rows * columns, a multiple of kWidth, as is columns
+template <typename T, int kWidth, bool kGelu>
+__global__ void add_bias_kernel(T* __restrict__ x, const T* __restrict__ bias, long long n, int columns) {
+    const long long first = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * kWidth;
+    if (first >= n) return;
+    const auto in = llmk::load_vector<kWidth>(x + first);
+    const auto added = llmk::load_vector<kWidth>(bias + first % columns);
+    llmk::Vector<T, kWidth> result;
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+        const float sum = in.get(j) + added.get(j);
+        result.set(j, kGelu ? sum * normcdff(sum) : sum);
+    }
+    llmk::store_vector(x + first, result);
+}
+
+template <typename T>
+void add_bias(T* x, const T* bias, int rows, int columns, bool gelu, cudaStream_t stream) {
+    const long long n = static_cast<long long>(rows) * columns;
+    if (n == 0) return;
+    constexpr int kThreads = 256, kWidth = llmk::kVectorWidth<T>;
+    const bool vectors = columns % kWidth == 0 && llmk::rows_are_aligned(0, x, bias);
+    const long long threads = vectors ? n / kWidth : n;
+    const auto kernel = vectors ? (gelu ? add_bias_kernel<T, kWidth, true> : add_bias_kernel<T, kWidth, false>)
+                                : (gelu ? add_bias_kernel<T, 1, true> : add_bias_kernel<T, 1, false>);
+    kernel<<<static_cast<unsigned>((threads + kThreads - 1) / kThreads), kThreads, 0, stream>>>(x, bias, n, columns);
+}
+
+extern "C" void add_bias_f32(float* x, const float* bias, int rows, int columns, bool gelu, cudaStream_t stream) {
+    add_bias(x, bias, rows, columns, gelu, stream);
+}
+
+extern "C" void add_bias_f16(__half* x, const __half* bias, int rows, int columns, bool gelu, cudaStream_t stream) {
+    add_bias(x, bias, rows, columns, gelu, stream);
+}
+
+extern "C" void add_bias_bf16(__nv_bfloat16* x, const __nv_bfloat16* bias, int rows, int columns, bool gelu,
+                              cudaStream_t stream) {
+    add_bias(x, bias, rows, columns, gelu, stream);
 }
 
 // One query per sequence. A block handles a key/value head of a sequence and up to 8 query heads of its group.

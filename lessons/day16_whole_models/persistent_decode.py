@@ -224,6 +224,8 @@ class PersistentDecoder:
 
     ``persistent``: if True, one launch computes a token; otherwise a new launch begins with each phase that reads the
     previous phase's results. ``splits``: the most parts of a head's keys. ``most_tokens``: prompt and generated tokens.
+    ``cache``: keys and values of another program, each [layers, pages, kv_heads, page_size, head_dim], and i32 [pages],
+    the pages of its text in order; by default, the decoder has a cache of its own.
     """
 
     def __init__(
@@ -234,6 +236,7 @@ class PersistentDecoder:
         page_size: int = 16,
         splits: int = 16,
         kernel: Any = None,
+        cache: tuple[Tensor, Tensor, Tensor] | None = None,
     ) -> None:
         config, device = pack.config, pack.device
         self.persistent, self.most_tokens = persistent, most_tokens
@@ -245,7 +248,13 @@ class PersistentDecoder:
             return torch.zeros(shape, dtype=dtype, device=device)
 
         pages = math.ceil(most_tokens / page_size)
-        cache = (config.layers, pages, config.kv_heads, page_size, config.head_dim)
+        shape = (config.layers, pages, config.kv_heads, page_size, config.head_dim)
+        if cache is None:
+            cache = (of(*shape, dtype=torch.int16), of(*shape, dtype=torch.int16), torch.arange(pages).int().to(device))
+        keys, values, table = cache
+        for tensor in (keys, values):
+            if tensor.shape != shape or tensor.element_size() != 2 or not tensor.is_contiguous():
+                raise ValueError(f"the cache has {tuple(tensor.shape)} {tensor.dtype}: {shape} of 16 bits are needed")
         angles = torch.outer(
             torch.arange(most_tokens, dtype=torch.float64),
             config.theta ** (-torch.arange(0, config.rotary_dim, 2, dtype=torch.float64) / config.rotary_dim),
@@ -273,9 +282,9 @@ class PersistentDecoder:
             torch.cat(pack.vectors),
             rope,
             torch.tensor([phase.numbers() for phase in pack.phases], dtype=torch.int64, device=device),
-            of(*cache, dtype=torch.int16),
-            of(*cache, dtype=torch.int16),
-            torch.arange(pages, dtype=torch.int32, device=device),
+            keys.view(torch.int16),
+            values.view(torch.int16),
+            table,
             self.tokens,
             self.state,
             of(config.hidden),
@@ -345,6 +354,11 @@ class PersistentDecoder:
         """Start at position 0, and store a prompt; none of its tokens is read yet."""
         self.tokens[: len(prompt)] = torch.tensor(prompt, dtype=torch.int32)
         self.state[0] = 0
+
+    def take_over(self, ids: list[int]) -> None:
+        """Continue a text of which all keys and values but the last token's are in the cache already."""
+        self.tokens[: len(ids)] = torch.tensor(ids, dtype=torch.int32)
+        self.state[0] = len(ids) - 1
 
     def generate(self, prompt: list[int], count: int) -> list[int]:
         """Return the ``count`` likeliest tokens after the prompt, each given those before it."""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 import torch
 from llm import Operators, Request, Sampling, generate, load, serve
 from llm.cache import OutOfPages
+from llm.checkpoint import MODELS, build
+from llm.config import read_config
 from llm.fit import fitted
 from llm.memory import peak_bytes
+from llm.operators import KERNELS
 from llm.quantize import mean_loss, to_int4
 from llm.sampling import draw, probabilities
 
 from tests.models.conftest import PROMPT, TINY
 
 BY_TORCH = Operators(use="torch")
+BY_TENSOR_CORES = ("linear, 16 bits, Hopper", "attention_prefill of new texts")
 BEGINNING = "The kernel of the"
 PROMPTS = [" block", " cache", "", " warp and the", " memory"]
 
@@ -71,8 +76,6 @@ def test_invalid_prompts(qwen2: Any) -> None:
 
 
 def test_a_text_ends_with_its_end_token(qwen2: Any) -> None:
-    import dataclasses
-
     whole = generate(qwen2, PROMPT, 8).ids
     model = load(TINY["qwen2"], BY_TORCH)
     model.config = dataclasses.replace(model.config, end_tokens=(whole[3],))
@@ -185,28 +188,49 @@ def test_kernels_inside_the_modules_of_transformers(theirs: Any) -> None:
 
 def test_a_replayed_token_advances_its_own_state(qwen2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Test DecodeGraph without a GPU: instead of a graph launch, the function that was captured runs again."""
-    from contextlib import nullcontext
-
+    from llm.cache import Batch
     from llm.graph import DecodeGraph
 
-    class Stream:
-        def wait_stream(self, _: Any) -> None:
-            pass
-
     class Graph:
-        def replay(self) -> None:
-            decode._token()
+        def __init__(self, decode: DecodeGraph, batch: Batch) -> None:
+            self.replay = lambda: decode._token(batch)
+            self.replay()
 
-    for name, fake in (
-        ("Stream", Stream),
-        ("current_stream", Stream),
-        ("stream", nullcontext),
-        ("graph", nullcontext),
-        ("CUDAGraph", Graph),
-    ):
-        monkeypatch.setattr(torch.cuda, name, fake)
+    monkeypatch.setattr(DecodeGraph, "_capture", lambda decode, batch: Graph(decode, batch))
     prompt = qwen2.tokenizer.encode(PROMPT)
     decode = DecodeGraph(qwen2, qwen2.new_cache(48), 48)
-    for _ in range(2):  # the second time, it starts again with the prompt
-        made = [decode.prefill(prompt), *(decode.step() for _ in range(9))]
-        assert made == generate(qwen2, prompt, 10).ids
+    for ids in (prompt, prompt[:3], prompt[:1], prompt):  # each time, it starts again with a prompt
+        made = [decode.prefill(ids), *(decode.step() for _ in range(9))]
+        assert made == generate(qwen2, ids, 10).ids
+    assert set(decode.prompts) == {16}
+    long = (prompt * 20)[:30]
+    assert [decode.prefill(long), *(decode.step() for _ in range(3))] == generate(qwen2, long, 4).ids
+    assert set(decode.prompts) == {16, 32}
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_hopper_reads_prompts_with_wgmma(name: str) -> None:
+    """Long prompts go through day 13's products and day 12's attention, and the logits stay those of torch."""
+    sizes = dict(hidden=128, feed_forward=160, heads=2, head_dim=64, rotary_dim=32, layers=1, vocabulary=96)
+    config = dataclasses.replace(read_config(TINY[name]), **sizes)
+    generator = torch.Generator().manual_seed(16)
+    weights = {
+        key: torch.randn(shape, generator=generator) * (0.1 if len(shape) > 1 else 1.0)
+        for key, shape in MODELS[config.architecture].shapes(config).items()
+    }
+    prompt = torch.randint(0, config.vocabulary, (40,), generator=generator).tolist()
+    logits, calls = {}, {}
+    for who in ("solutions", "torch"):
+        operators = Operators(use=who)
+        operators.generation = 9
+        dtype = torch.float16 if who == "solutions" else torch.float64
+        model = build(config, {key: value.to(dtype) for key, value in weights.items()}, operators)
+        cache = model.new_cache(64)
+        batch = cache.append({cache.create(): prompt})
+        assert batch.all_new
+        logits[who] = model.forward(batch, cache).double()
+        calls[who] = operators.calls
+    used = {name for _, name in calls["solutions"]}
+    assert {f"solutions/{KERNELS[kind]}.cu" for kind in BY_TENSOR_CORES} <= used
+    error = (logits["solutions"] - logits["torch"]).abs().max() / logits["torch"].std()
+    assert error < 0.02, f"{error:.4f} of the standard deviation"

@@ -16,9 +16,9 @@ from tests.models.conftest import PROMPT, TINY
 NEW = 3
 
 
-def decoder_of(name: str, dtype: torch.dtype, persistent: bool = True) -> PersistentDecoder:
+def decoder_of(name: str, dtype: torch.dtype, persistent: bool = True, **others: Any) -> PersistentDecoder:
     state = load_file(str(TINY[name] / "model.safetensors"))
-    return PersistentDecoder(pack(read_config(TINY[name]), state, dtype, "cpu"), 32, persistent)
+    return PersistentDecoder(pack(read_config(TINY[name]), state, dtype, "cpu"), 32, persistent, **others)
 
 
 @pytest.mark.parametrize(("name", "dtype"), [("qwen2", torch.bfloat16), ("neox", torch.float16)], ids=str)
@@ -42,6 +42,33 @@ def test_several_launches_give_the_same_bits() -> None:
     ids = [5, 71, 200]
     assert one.generate(ids, 2) == several.generate(ids, 2)
     assert torch.equal(one.logits, several.logits)
+
+
+def test_a_text_that_operators_have_read() -> None:
+    """The decoder continues with the cache of another program, whose pages are in another order."""
+    ids, table = [5, 71, 200] * 6, torch.tensor([1, 0], dtype=torch.int32)
+    alone = decoder_of("neox", torch.float16)
+    wanted = alone.generate(ids, 2)
+    model = load(TINY["neox"], Operators(), torch.float16)
+    cache = model.new_cache(32)
+    batch = cache.append({cache.create(): ids})
+    with torch.inference_mode():
+        first = int(model.forward(batch, cache).argmax())
+    pages = batch.block_tables[0].long()
+    moved = [torch.zeros_like(t) for t in (cache.k, cache.v)]
+    for to, of in zip(moved, (cache.k, cache.v), strict=True):
+        to[:, table.long()] = of[:, pages]
+    decoder = decoder_of("neox", torch.float16, cache=(*moved, table))
+    decoder.take_over([*ids, first])
+    decoder.step()
+    assert [first, int(decoder.tokens[len(ids) + 1])] == wanted
+    assert float((decoder.logits - alone.logits).abs().max() / alone.logits.abs().max()) < 0.004
+
+
+def test_a_cache_of_another_shape() -> None:
+    cache = torch.zeros(3, 2, 2, 16, 16, dtype=torch.float16)
+    with pytest.raises(ValueError, match=r"the cache has \(3, 2, 2, 16, 16\).* are needed"):
+        decoder_of("neox", torch.float16, cache=(cache, cache, torch.arange(2, dtype=torch.int32)))
 
 
 def test_a_serial_residual(theirs: Any) -> None:

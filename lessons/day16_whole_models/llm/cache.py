@@ -40,6 +40,8 @@ class Batch:
     max_queries: int
     """The largest number of new tokens of a sequence."""
     one_query_each: bool
+    all_new: bool
+    """True if all sequences were empty before: the new keys are all keys."""
 
 
 class PagedCache:
@@ -112,4 +114,5 @@ class PagedCache:
             last=tensor([start - 1 for start in starts[1:]], torch.int64),
             max_queries=max(counts, default=0),
             one_query_each=all(count == 1 for count in counts),
+            all_new=all(sequence.length == count for sequence, count in zip(held, counts, strict=True)),
         )

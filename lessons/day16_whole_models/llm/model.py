@@ -98,10 +98,13 @@ class Model:
         """Return the attention of block i before its output layer: x [tokens, C] (normed) -> [tokens, C]."""
         op, config, block = self.operators, self.config, self.blocks[i]
         tokens, d = len(x), config.head_dim
-        sizes = config.heads * d, config.kv_heads * d, config.kv_heads * d
-        q, k, v = op.linear_parts(x, block["qkv"], block.get("qkv_bias"), sizes)
-        q = op.rope(q.view(tokens, config.heads, d), batch.positions, config.rotary_dim, config.theta)
-        k = op.rope(k.view(tokens, config.kv_heads, d), batch.positions, config.rotary_dim, config.theta)
-        op.kv_cache_append(k, v.view(tokens, config.kv_heads, d), batch.slots, cache.k[i], cache.v[i])
-        out = op.attention(q, cache.k[i], cache.v[i], batch)
+        heads = (config.heads, config.kv_heads, config.kv_heads)
+        if tokens == 1:  # q and k are neighbors, and one kernel turns both
+            heads = (config.heads + config.kv_heads, config.kv_heads)
+        *turned, v = op.linear_parts(x, block["qkv"], block.get("qkv_bias"), tuple(n * d for n in heads))
+        turned = [op.rope(t.view(tokens, -1, d), batch.positions, config.rotary_dim, config.theta) for t in turned]
+        q, k = turned if tokens > 1 else turned[0].split((config.heads, config.kv_heads), dim=1)
+        v = v.view(tokens, config.kv_heads, d)
+        op.kv_cache_append(k, v, batch.slots, cache.k[i], cache.v[i])
+        out = op.attention(q, k, v, cache.k[i], cache.v[i], batch)
         return op.linear(out.view(tokens, config.heads * d), block["out"], block.get("out_bias"))

@@ -30,6 +30,8 @@ NAMES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 HERE = "lessons/day16_whole_models/operators.cu"
 FEW_ROWS = 16
 """Up to this number of rows, reading the weights limits a linear layer."""
+MMA_HEADS = (64, 80, 96, 128, 256)
+"""The head sizes of day 12's attention."""
 WIDE = 16384
 """From this number of columns on, several blocks search a row for its largest element."""
 
@@ -41,11 +43,13 @@ KERNELS = {
     "linear of few rows": "day04_linear/linear",
     "linear, 16 bits": "day04_linear/linear_wmma",
     "linear of few rows, 16 bits": "day04_linear/linear_decode",
+    "linear, 16 bits, Hopper": "day13_tensor_cores_hopper/wgmma_linear",
     "linear_gelu": "day05_fusion/linear_gelu",
     "linear_int4": "day11_quantization/gptq_linear",
     "rope": "day03_positions_and_gates/rope",
     "kv_cache_append": "day10_paged_attention/kv_cache_append",
     "attention_prefill": "day10_paged_attention/paged_prefill",
+    "attention_prefill of new texts": "day12_tensor_cores_ampere/mma_flash_attention",
     "attention_decode": "day10_paged_attention/paged_attention",
     "attention_decode in parts": "day10_paged_attention/paged_attention_split",
     "swiglu": "day03_positions_and_gates/swiglu",
@@ -63,6 +67,7 @@ OPERATORS = (
     "linear",
     "linear_gelu",
     "linear_int4",
+    "add_bias",
     "rope",
     "kv_cache_append",
     "attention_prefill",
@@ -91,6 +96,8 @@ class Operators:
         if unknown:
             raise GraderError(f"there is no operator {', '.join(unknown)}", f"They are {', '.join(OPERATORS)}.")
         self.use = {name: use for name in OPERATORS} | (choose or {})
+        self.generation = torch.cuda.get_device_capability()[0] if device == "cuda" else 8
+        """The GPU's compute capability without its minor version: tensor cores have other instructions from 9 on."""
         self.calls: Counter[tuple[str, str]] = Counter()
         """Number of calls by operator and source, such as ("rms_norm", "solutions/day02_reductions/rms_norm.cu")."""
         self._kernels: dict[str, Any] = {}
@@ -189,6 +196,9 @@ class Operators:
             return torch_operators.linear(x, weight, bias)
         out = x.new_empty(len(x), len(weight))
         few, short = len(x) <= FEW_ROWS, x.element_size() == 2
+        if not few and short and self._hopper(weight):
+            self.launcher("linear", x.dtype, "linear, 16 bits, Hopper")(x, weight, out, *x.shape, len(weight))
+            return out if bias is None else self.add_bias(out, bias)
         kinds = (
             ["linear, 16 bits"]
             if short
@@ -210,9 +220,26 @@ class Operators:
             return self.gelu(self.linear(x, weight, bias))
         if self.by_torch("linear_gelu"):
             return torch_operators.linear_gelu(x, weight, bias)
+        if x.element_size() == 2 and self._hopper(weight) and self.use["linear"] != "torch":
+            return self.add_bias(self.linear(x, weight), bias, gelu=True)
         out = x.new_empty(len(x), len(weight))
         self.launcher("linear_gelu", x.dtype)(x, weight, bias, out, *x.shape, len(weight))
         return out
+
+    def _takes_exercises(self, name: str) -> bool:
+        """Return True if the course's kernels compute an operator: they have launchers of several exercises."""
+        return self.use[name] in ("solutions", "exercises")
+
+    def _hopper(self, weight: Tensor) -> bool:
+        """Return True if wgmma can compute a product with weight [out, in]: on Hopper, with rows that TMA can copy."""
+        return self.generation == 9 and self._takes_exercises("linear") and all(size % 8 == 0 for size in weight.shape)
+
+    def add_bias(self, x: Tensor, bias: Tensor, gelu: bool = False) -> Tensor:
+        """Add bias [C] to each row of x [tokens, C] in place, and apply the exact GELU if requested; return x."""
+        if self.by_torch("add_bias"):
+            return torch_operators.add_bias(x, bias, gelu)
+        self.launcher("add_bias", x.dtype)(x, bias, *x.shape, gelu)
+        return x
 
     def linear_parts(
         self, x: Tensor, weight: Tensor | Int4, bias: Tensor | None, sizes: tuple[int, ...]
@@ -255,8 +282,11 @@ class Operators:
         self.launcher("kv_cache_append", k.dtype)(k, v, slots, k_cache, v_cache, *k.shape, pages, page_size)
         return None
 
-    def attention(self, q: Tensor, k_cache: Tensor, v_cache: Tensor, batch: Batch) -> Tensor:
-        """Return the attention of q [tokens, heads, head_dim]. Decode if every sequence has one query, else prefill."""
+    def attention(self, q: Tensor, k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, batch: Batch) -> Tensor:
+        """Return the attention of q [tokens, heads, head_dim]. Decode if every sequence has one query, else prefill.
+
+        k, v [tokens, kv_heads, head_dim] are the new keys and values, which the caches already contain.
+        """
         name = "attention_decode" if batch.one_query_each else "attention_prefill"
         scale = q.shape[-1] ** -0.5
         pages = batch.block_tables, batch.lengths
@@ -267,7 +297,13 @@ class Operators:
         _, kv_heads, page_size, _ = k_cache.shape
         sequences, max_pages = batch.block_tables.shape
         sizes = heads, kv_heads, head_dim, page_size, max_pages
-        if name == "attention_prefill":
+        tensor_cores = q.element_size() == 2 and head_dim in MMA_HEADS and self.generation >= 8
+        if name == "attention_prefill" and batch.all_new and tensor_cores and self._takes_exercises(name):
+            starts = batch.query_starts
+            sizes = batch.max_queries, heads, kv_heads, head_dim, heads * head_dim, kv_heads * head_dim
+            launch = self.launcher(name, q.dtype, "attention_prefill of new texts")
+            launch(q, k, v, starts, starts, out, sequences, *sizes, scale, True)
+        elif name == "attention_prefill":
             launch = self.launcher(name, q.dtype)
             launch(
                 q,

@@ -36,6 +36,11 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return torch.nn.functional.linear(x, weight, bias)
 
 
+def add_bias(x: Tensor, bias: Tensor, gelu: bool) -> Tensor:
+    """Return x [tokens, C] + bias [C], after GELU if requested."""
+    return torch.nn.functional.gelu(x + bias) if gelu else x + bias
+
+
 def linear_gelu(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Return gelu(linear(x))."""
     return gelu(linear(x, weight, bias))
