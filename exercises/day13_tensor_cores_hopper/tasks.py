@@ -87,7 +87,10 @@ goal on a GPU is the speed of cuBLAS.""",
         Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs only the memory of its arguments."),
     ],
     flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
-    bench=[Bench(f"{n} x {n} x {n}", rows=n, in_features=n, out_features=n) for n in (2048, 4096, 8192)],
+    bench=[
+        Bench(f"{rows} x {n} x {n}", rows=rows, in_features=n, out_features=n)
+        for rows, n in ((512, 4096), (2048, 2048), (4096, 4096), (8192, 8192))
+    ],
     torch_baseline=lambda x, w: torch.nn.functional.linear(x, w),
 )
 

@@ -57,10 +57,11 @@ LINEAR_STEPS: dict[str, list[tuple[str, str]]] = {
         ("mbarrier.arrive.shared::cluster.b64", "mbarrier.arrive.release.cluster.shared::cluster.b64"),
     ],
     "5: the solution": [],
-    "5, but one block per SM": [("(tiles + rounds - 1) / rounds;", "tiles < most ? tiles : most;")],
+    "5, but one block per SM": [("(tiles + rounds - 1) / rounds;", "tiles < most_clusters ? tiles : most_clusters;")],
     "5, but roles not known to be warp-uniform": [
         ("__shfl_sync(0xffffffffu, threadIdx.x / 128, 0)", "threadIdx.x / 128")
     ],
+    "5, but always 256 columns": [("{256, 128, 64}", "{256}")],
     "5, but clusters of four blocks": [("kCluster = 2;", "kCluster = 4;")],
 }
 """Variants of the solution by name: pairs (find, replace) for its text and the headers that it includes."""
@@ -172,25 +173,27 @@ def gemms() -> dict[str, list[dict[str, Any]]]:
     }
     steps = {name: solution(LINEAR, changes) for name, changes in LINEAR_STEPS.items()}
     found = {}
-    for n in (4096, 8192):
-        x, w = (torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    for rows, n in ((512, 4096), (4096, 4096), (8192, 8192)):
+        x, w = (torch.randn(size, n, device="cuda", dtype=torch.bfloat16) for size in (rows, n))
         y = torch.empty_like(x)
+        operands = x, w, y, rows, n, n
 
-        def plain_run(kernel: Any, x: Tensor = x, w: Tensor = w, y: Tensor = y, n: int = n) -> Run:
-            return lambda: kernel.linear(x, w, y, n, n, n)
+        def plain_run(kernel: Any, operands: tuple[Any, ...] = operands) -> Run:
+            return lambda: kernel.linear(*operands)
 
-        def run(kernel: Any, x: Tensor = x, w: Tensor = w, y: Tensor = y, n: int = n) -> Run:
-            return lambda: kernel.wgmma_linear_bf16(x, w, y, n, n, n)
+        def run(kernel: Any, operands: tuple[Any, ...] = operands) -> Run:
+            return lambda: kernel.wgmma_linear_bf16(*operands)
 
         runs: dict[str, Run] = {"torch (cuBLAS)": lambda x=x, w=w, y=y: torch.mm(x, w.T, out=y)}
         in_half = [t.half() for t in (x, w, y)]
         for path in sorted(AMPERE.glob("gemm_*.cu")):
             kernel = load_kernel(path, device="cuda")
             name = "mma.sync " + path.stem.removeprefix("gemm_").replace("_", ": ")
-            runs[name] = lambda kernel=kernel, t=in_half, n=n: kernel.gemm(*t, n, n, n) or t[2]
+            runs[name] = lambda kernel=kernel, t=in_half, sizes=operands[3:]: kernel.gemm(*t, *sizes) or t[2]
         runs |= {name: plain_run(kernel) for name, kernel in plain.items()}
         runs |= {name: run(kernel) for name, kernel in steps.items()}
-        found[f"{n} x {n} x {n}"] = table(runs, 2.0 * n**3, "torch (cuBLAS)", x.float() @ w.float().T, lambda y=y: y)
+        expected = x.float() @ w.float().T
+        found[f"{rows} x {n} x {n}"] = table(runs, 2.0 * rows * n**2, "torch (cuBLAS)", expected, lambda y=y: y)
     return found
 
 
