@@ -202,20 +202,39 @@ __global__ void __launch_bounds__(kWarps * 32)
     }
 }
 
-// Combine the parts of the keys. A block handles one query head.
-__global__ void combine(const float* __restrict__ parts, __nv_bfloat16* __restrict__ out, int head_dim, int splits) {
-    const size_t stride = static_cast<size_t>(gridDim.x) * (head_dim + 2);
-    const float* part = parts + static_cast<size_t>(blockIdx.x) * (head_dim + 2);
+// Combine the parts of the keys. A block handles one query head, with kTeams threads per element: each reads every
+// kTeams-th part, so that few parts are read one after another.
+constexpr int kTeams = 8;
+
+template <int DIM>
+__global__ void combine(const float* __restrict__ parts, __nv_bfloat16* __restrict__ out, int splits) {
+    __shared__ float mosts[kTeams], weights[kTeams], sums[kTeams][DIM];
+    const size_t stride = static_cast<size_t>(gridDim.x) * (DIM + 2);
+    const float* part = parts + static_cast<size_t>(blockIdx.x) * (DIM + 2);
+    const int team = threadIdx.y, column = threadIdx.x;
     float most = -INFINITY, weight = 0.0f, sum = 0.0f;
 #pragma unroll 8
-    for (int split = 0; split < splits; ++split) most = fmaxf(most, part[split * stride + head_dim]);
+    for (int split = team; split < splits; split += kTeams) most = fmaxf(most, part[split * stride + DIM]);
 #pragma unroll 8
-    for (int split = 0; split < splits; ++split) {
-        const float factor = exp2f(part[split * stride + head_dim] - most);
-        weight += factor * part[split * stride + head_dim + 1];
-        sum += factor * part[split * stride + threadIdx.x];
+    for (int split = team; split < splits; split += kTeams) {
+        const float factor = most == -INFINITY ? 0.0f : exp2f(part[split * stride + DIM] - most);
+        weight += factor * part[split * stride + DIM + 1];
+        sum += factor * part[split * stride + column];
     }
-    out[static_cast<size_t>(blockIdx.x) * head_dim + threadIdx.x] = __float2bfloat16(sum / weight);
+    if (column == 0) mosts[team] = most, weights[team] = weight;
+    sums[team][column] = sum;
+    __syncthreads();
+    if (team > 0) return;
+#pragma unroll
+    for (int i = 0; i < kTeams; ++i) most = fmaxf(most, mosts[i]);
+    weight = sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kTeams; ++i) {
+        const float factor = exp2f(mosts[i] - most);  // 0 for a team without parts
+        weight += factor * weights[i];
+        sum += factor * sums[i][column];
+    }
+    out[static_cast<size_t>(blockIdx.x) * DIM + column] = __float2bfloat16(sum / weight);
 }
 
 extern "C" void fp8_kv_cache(const __nv_bfloat16* q, const __nv_bfloat16* k_new, const __nv_bfloat16* v_new,
@@ -227,5 +246,7 @@ extern "C" void fp8_kv_cache(const __nv_bfloat16* q, const __nv_bfloat16* k_new,
     kernel<<<dim3(kv_heads, batch, splits), kWarps * 32, 0, stream>>>(q, k_new, v_new, lengths, k_cache, v_cache,
                                                                       k_scales, v_scales, parts, out, heads, kv_heads,
                                                                       max_length, splits, scale);
-    if (splits > 1) combine<<<batch * heads, head_dim, 0, stream>>>(parts, out, head_dim, splits);
+    if (splits == 1) return;
+    const auto combine_kernel = head_dim == 64 ? combine<64> : combine<128>;
+    combine_kernel<<<batch * heads, dim3(head_dim, kTeams), 0, stream>>>(parts, out, splits);
 }
