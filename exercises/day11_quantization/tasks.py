@@ -556,7 +556,7 @@ feature. Sum in float, apply the scale to the sum, and round once at the end; th
 kernel is bound by reading the weights: read each once for all rows, 16 bytes at a time if rows are aligned. The result
 must also be right for more than 16 rows, for any sizes, and for tensors that are not 16-byte aligned. There may be more
 than 2^31 weights, but no test is that large. With in_features = 0 the result is zero; with no rows or no out_features there
-is nothing to do.""",
+is nothing to do. On a GPU, the goal is 1.2 times the speed of torch's matmul with 16-bit weights.""",
     launchers="void w8a16_linear(const {T}* x, const int8_t* weight, const float* scales, {T}* out, int rows, "
     "int in_features, int out_features, cudaStream_t stream)",
     dtypes=("f16",),
@@ -630,7 +630,8 @@ out[m, n] = (sum over k of x[m, k] * weight[n, k]) * x_scales[m] * w_scales[n] f
 f32 scale for each token (row of x) and each channel (row of weight). Sum in int32 on tensor cores (mma.sync m16n8k32 with
 s8 operands), apply both scales to the sum, and round once to f16. in_features is at most 131,072, so that no sum exceeds
 int32. Any sizes, and tensors that are not 16-byte aligned. There may be more than 2^31 outputs, but no test is that large.
-With in_features = 0 the result is zero; with no rows or no out_features there is nothing to do.""",
+With in_features = 0 the result is zero; with no rows or no out_features there is nothing to do. On a GPU, the goal is 0.8
+times the speed of torch's int8 matmul with the same scales.""",
     launchers="void w8a8_linear(const int8_t* x, const float* x_scales, const int8_t* weight, const float* w_scales, "
     "{T}* out, int rows, int in_features, int out_features, cudaStream_t stream)",
     dtypes=("f16",),
