@@ -45,6 +45,14 @@ def command(
     ] = None,
     recorded: Annotated[bool, typer.Option("--recorded", help="Time nothing: show the recorded times.")] = False,
     json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write the times here.")] = None,
+    here: Annotated[
+        bool,
+        typer.Option(
+            "--here",
+            help="Time the solutions on this machine's GPU beside an H200's recorded times: one table, and a plot of "
+            "both rooflines. Default: all exercises. A second run continues; --recorded shows the last times.",
+        ),
+    ] = False,
     grid: Annotated[
         bool,
         typer.Option(
@@ -70,7 +78,7 @@ def command(
     simulator's own speed, which says nothing about a GPU.
     """
     course = Course()
-    if every == bool(exercise):
+    if every == bool(exercise) and (every or not here):
         raise GraderError("name one exercise, or give --all", "`grader list` shows the exercises.")
     if file is not None and (every or len(exercise or []) > 1):
         raise GraderError("--file needs exactly one exercise, without --all", "Name one exercise.")
@@ -79,7 +87,16 @@ def command(
         raise GraderError("--recorded shows recorded times: it excludes --file, --record and --device")
     if grid and (record or recorded or json_out is not None or device is Device.cpu):
         raise GraderError("--grid measures on a GPU and writes a CSV file: it excludes other reports and --device cpu")
+    if here and (grid or record or file is not None or device is Device.cpu):
+        raise GraderError("--here times solutions on a GPU: it excludes --file, --grid, --record and --device cpu")
     entries = course.exercises if every else [find_exercise(course, name) for name in exercise or []]
+    if here:
+        from grader.cli.bench_here import bench_here
+
+        shown = bench_here(course, entries, only_kept=recorded)
+        if json_out is not None:
+            _write(json_out, shown)
+        return 0
     if grid:
         from grader.cli.bench_grid import bench_grid, with_grid
 

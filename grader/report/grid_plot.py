@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.judge.timing.grid import Row
+from grader.report.plots import save
 from grader.setup.errors import GraderError
 
 if TYPE_CHECKING:
@@ -76,18 +77,4 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 def save_plot(rows: Sequence[Row], path: Path) -> None:
     """Save the plot as a PNG file."""
-    import matplotlib
-
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    figure = draw(rows)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        raise GraderError(
-            f"cannot write {path}: {error}", "Name another file with --csv; the picture is written next to it."
-        ) from error
-    finally:
-        plt.close(figure)
+    save(lambda: draw(rows), path, "Name another file with --csv; the picture is written next to it.")

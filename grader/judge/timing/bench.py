@@ -26,7 +26,7 @@ import platform
 import re
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,8 @@ class BenchReport:
     timings: list[Timing]
     date: str
     command: str
+    sources: dict[str, str] = field(default_factory=dict)
+    """The digests of the sources, by path. ``grader.judge.timing.recordings`` fills them in."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
             known = json.loads(path.read_text(encoding="utf-8"))
             if known.get("version") == RECORD_VERSION:
                 content = known
-        kept = report.to_dict() | {"sources": digests(entry.root, (f"solutions/{entry.name}.cu",))}
+        kept = report.to_dict() | {"sources": sources(entry)}
         for timing in kept["timings"]:
             for name, value in timing.items():
                 if isinstance(value, float):
@@ -56,10 +57,30 @@ def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
         content["exercises"][entry.name if file else entry.variable] = kept
         content["exercises"] = dict(sorted(content["exercises"].items()))
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        os.replace(partial, path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise GraderError(f"cannot record in {path}: {error}") from error
     return path
+
+
+def sources(entry: Entry) -> dict[str, str]:
+    """Return the digests of the files on which the times of an exercise's solution depend."""
+    return digests(entry.root, (f"solutions/{entry.name}.cu",))
+
+
+def read_reports(file: Path) -> dict[str, BenchReport]:
+    """Return the reports that ``record`` stored in ``file``, by exercise; none if there is no such file."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))["exercises"]
+        return msgspec.convert(content, dict[str, BenchReport])
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise GraderError(
+            f"{file} cannot be read: {error}", "Delete the file: the times are measured again."
+        ) from error
 
 
 def recorded(entry: Entry) -> BenchReport | None:

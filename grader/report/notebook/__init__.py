@@ -28,7 +28,7 @@ _HOMES = {
     "player": ["play"],
     "prediction": ["predict"],
     "recorded": ["h200_goals", "h200_profiles", "h200_table", "measure_here"],
-    "rooflines": ["intensity", "least_seconds", "roofline"],
+    "rooflines": ["intensity", "least_seconds", "roofline", "rooflines_here"],
     "source": ["show_source"],
     "verdicts": ["counts", "explain", "show", "verdict"],
 }

@@ -1,12 +1,23 @@
-"""A plot of the roofline of a GPU, with kernels at their operations per byte."""
+"""Plots of the roofline of a GPU, and of two GPUs, with kernels at their operations per byte."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from grader.course import Course, course_root
 from grader.report.notebook import style
 from grader.report.notebook.gpus import gpu as gpu_named
+from grader.verdict import Timing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from grader.judge.timing.here import Compared
+    from grader.judge.timing.machine import Machine
+
+MOST_NAMES = 10
+"""The maximum number of exercises whose names ``draw_rooflines`` shows."""
 
 Point = tuple[float, float] | tuple[float, float, float]
 """The operations and bytes of a kernel; optionally its measured seconds."""
@@ -74,3 +85,73 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
     ax.text(ridge, top * 1.15, f"{kind}: {top / 1e12:.3g} T/s", fontsize=8.5, color=style.GRAY, va="bottom")
     ax.set_title(f"Roofline of one {peak.name}", loc="left")
     return ax
+
+
+def rooflines_here() -> Any:
+    """Draw what ``grader bench --here`` measured on this machine beside an H200; nothing if it measured nothing."""
+    from grader.judge.timing.here import compared, newest_file
+
+    course = Course(course_root())
+    file = newest_file(course.root)
+    found = compared(course, file) if file else []
+    return draw_rooflines(found) if found else None
+
+
+def draw_rooflines(found: Sequence[Compared]) -> Figure:
+    """Draw the measured rooflines of both GPUs, and each exercise at its longest size: a line joins its two points."""
+    import matplotlib.pyplot as plt
+    from matplotlib.lines import Line2D
+
+    from grader.judge.timing.here import machines
+
+    figure, ax = plt.subplots(figsize=(9, 5), layout="constrained")
+    points = list(_points(found))
+    intensities = [here.flops / here.bytes for _, here, _ in points if here.flops]
+    left = min([0.1, *(value / 2 for value in intensities)])
+    right = max([2000.0, *(value * 8 for value in intensities)])
+    lines, labels = [], []
+    for machine, color, at in zip(machines(found).values(), (style.BLUE, style.ORANGE), (right / 2, right)):
+        _draw_roofline(ax, machine, (left, right), color, at)
+        lines.append(Line2D([], [], color=color, marker="o", lw=1.8))
+        labels.append(machine.device)
+    for name, here, h200 in points:
+        x = here.flops / here.bytes if here.flops else left
+        rates = [timing.flops / timing.median_us * 1e6 for timing in (here, h200) if timing and timing.flops]
+        ax.plot([x] * len(rates), rates, color=style.GRAY, lw=0.8, zorder=2)
+        for rate, color in zip(rates, (style.BLUE, style.ORANGE)):
+            ax.plot(x, rate, "o", color=color, ms=5, zorder=3)
+        if len(points) <= MOST_NAMES:
+            where = {"xytext": (6, -12), "textcoords": "offset points"}
+            ax.annotate(name, (x, min(rates)), fontsize=8, color=style.INK, **where)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlim(left, right)
+    ax.set_xlabel("operations per byte moved")
+    ax.set_ylabel("operations per second")
+    ax.set_title("Solutions below the rooflines of two GPUs, each measured", loc="left")
+    ax.legend(lines, labels, frameon=False, loc="upper left")
+    return figure
+
+
+def _draw_roofline(ax: Any, machine: Machine, ends: tuple[float, float], color: str, at: float) -> None:
+    """Draw the bandwidth of a copy as a slope, and torch's matmul rates as flat roofs with their names at ``at``."""
+    left, right = ends
+    if not machine.copy_gigabytes_per_second:
+        return
+    slope = machine.copy_gigabytes_per_second * 1e9
+    rates = machine.product_gigaflops
+    roofs = {"f32": rates.get("f32"), "f16": max(rates.get("f16", 0), rates.get("bf16", 0)), "f8": rates.get("f8")}
+    known = {dtype: rate * 1e9 for dtype, rate in roofs.items() if rate}
+    top = max(known.values(), default=slope * right)
+    ax.plot([left, min(right, top / slope)], [left * slope, min(right * slope, top)], color=color, lw=1.8)
+    for dtype, rate in known.items():
+        ax.plot([rate / slope, right], [rate, rate], color=color, lw=1.8 if rate == top else 1)
+        ax.text(at, rate * 1.04, dtype, fontsize=8, color=color, ha="right", va="bottom")
+
+
+def _points(found: Sequence[Compared]) -> Iterable[tuple[str, Timing, Timing | None]]:
+    """Yield for each exercise its longest size that has operations, with the recorded time."""
+    for one in found:
+        rows = [(here, h200) for here, h200 in one.rows() if here.median_us and here.flops and here.bytes]
+        if rows:
+            yield one.entry.variable, *max(rows, key=lambda row: row[0].median_us)
