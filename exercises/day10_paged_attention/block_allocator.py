@@ -4,7 +4,8 @@ Every page is either free or held by a sequence. A sequence of n tokens holds ce
 begin with the same tokens may share pages. Before a sequence writes to a page that another sequence also holds, it gets
 a copy of that page.
 
-An operation that raises an exception changes nothing. KeyError: the number is not in use.
+An operation that raises an exception changes nothing. It raises KeyError if no sequence has the given number: the
+sequence was never created, or it was freed.
 """
 
 from __future__ import annotations
