@@ -84,6 +84,31 @@ def test_a_block_may_wait_for_a_later_one(load, launcher, threads):
         np.testing.assert_array_equal(order, range(20) if launcher == "wait_volatile" else range(19, -1, -1))
 
 
+@pytest.mark.parametrize("checks", [False, True])
+def test_a_block_may_wait_for_a_later_one_through_barriers(load, schedule, checks):
+    """Poll once between two barriers. Without checks, the simulator does not see volatile reads (``how`` is 1)."""
+    kernel = load("barriers", checks)
+    for how in range(6):
+        if how == 1 and not checks:
+            continue
+        kernel.configure(**schedule)
+        for blocks in (2, 21):
+            flags, order = np.zeros(blocks, dtype=np.int32), np.full(blocks, -1, dtype=np.int32)
+            assert kernel("wait_through_barriers", flags, order, blocks, blocks - 1, how).error == 0, how
+            np.testing.assert_array_equal(order, range(blocks - 1, -1, -1))
+
+
+def test_endless_polling_through_barriers_is_counted_not_timed(load):
+    kernel = load("barriers", checks=True)
+    for how in range(6):
+        kernel.configure(spin_rounds=1000, watchdog_seconds=1000)
+        flags, order = np.zeros(4, dtype=np.int32), np.zeros(3, dtype=np.int32)
+        outcome = kernel("wait_through_barriers", flags, order, 3, 3, how)
+        assert outcome.error == 702, "cudaErrorLaunchTimeout"
+        assert [finding["kind"] for finding in outcome.report["findings"]] == ["infinite_loop"]
+    kernel.configure(spin_rounds=1000000)
+
+
 @pytest.mark.parametrize("launcher", ["spin_lock", "lock_in_block"])
 @pytest.mark.parametrize(("blocks", "threads"), [(1, 2), (3, 70), (20, 33)])
 def test_spin_locks(load, schedule, launcher, blocks, threads):

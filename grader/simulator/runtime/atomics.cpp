@@ -118,6 +118,7 @@ void end(Thread* self, AtomicOp op, const void* address, size_t bytes, Scope sco
     if (self->block->checked) events::atomic_done(*self, address, op, scope, order, stored, changed);
     if (changed) {
         self->polled = self->watched = nullptr;
+        self->stalled = false;
         current_worker->stalled_rounds = 0;
     } else {
         polled(*self, address, static_cast<unsigned>(bytes));

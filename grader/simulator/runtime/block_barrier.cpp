@@ -18,10 +18,12 @@ void wait_at(Thread& self, Wait kind, unsigned number, Site site, const void* ad
     self.wait_mask = 0;
     self.wait_site = site;
     self.call_address = address;
-    self.polled = nullptr;
 }
 
-inline void arrive_in_warp(Thread& self, unsigned number, bool waits) {
+// Adds the thread to the arrived lanes of its warp.
+inline void arrive_in_warp(Barrier& barrier, Thread& self, unsigned number, bool waits) {
+    barrier.stalled |= self.stalled;
+    if (!self.stalled) self.polled = nullptr;
     unsigned bit = 1u << self.lane;
     auto& at = self.warp->at_barrier[number];
     at.arrived |= bit;
@@ -42,7 +44,9 @@ void begin_again(Barrier& barrier) {
     barrier.participants = barrier.arrived;
     barrier.predicates = barrier.expected = barrier.arrived = 0;
     barrier.reported = false;
-    current_worker->spin_rounds = 0;
+    // If the last poll of an arrived thread saw nothing new, the barrier may be part of its polling loop.
+    if (!barrier.stalled) current_worker->spin_rounds = 0;
+    barrier.stalled = false;
 }
 
 // All threads have arrived. The completing thread becomes ready like the others.
@@ -97,7 +101,7 @@ inline Barrier* block_sync(Site site, bool predicate, const void* address) {
         events::sync_error(events::SyncError::barrier_sites_differ, block, self, nullptr);
     }
     barrier.predicates += predicate;
-    arrive_in_warp(*self, 0, true);
+    arrive_in_warp(barrier, *self, 0, true);
     if (barrier.arrived == block.live) {
         complete(block, 0);
         go_on(*self);
@@ -121,7 +125,7 @@ bool arrive(Thread& self, unsigned number, unsigned threads, bool waits) {
     Barrier& barrier = block.barriers[number];
     if (barrier.arrived == 0) barrier.expected = threads;
     if (barrier.expected != threads) counts_differ(self);
-    arrive_in_warp(self, number, waits);
+    arrive_in_warp(barrier, self, number, waits);
     // In a partial last warp, the missing lanes count as arrived when the last existing lane has arrived.
     unsigned existing = self.warp->existing;
     bool whole_warp = self.warp->at_barrier[number].arrived == existing;
@@ -139,7 +143,7 @@ void arrive_at_cluster(Thread& self, bool releases) {
     self.warp->owe_cluster_wait |= bit;
     Cluster& cluster = *self.block->cluster;
     if (self.block->checked) events::cluster_arrive(self, releases);
-    arrive_in_warp(self, cluster_number, false);
+    arrive_in_warp(cluster.barrier, self, cluster_number, false);
     if (++cluster.barrier.arrived == cluster.live) complete_cluster(cluster);
 }
 
@@ -227,7 +231,7 @@ void grid_barrier(Site site) {
                            "grid-wide synchronization requires a launch with cudaLaunchCooperativeKernel");
         kill_launch(cudaErrorLaunchFailure);
     }
-    arrive_in_warp(*self, grid_number, true);
+    arrive_in_warp(worker.grid_barrier, *self, grid_number, true);
     if (++worker.grid_barrier.arrived == worker.live_threads) {
         complete_grid(worker);
         go_on(*self);

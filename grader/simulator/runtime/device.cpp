@@ -75,7 +75,8 @@ void condition_ends() {
 }
 
 void polled(Thread& self, const void* address, unsigned bytes) {
-    if (saw_something_new(self, address, bytes)) current_worker->stalled_rounds = 0;
+    self.stalled = !saw_something_new(self, address, bytes);
+    if (!self.stalled) current_worker->stalled_rounds = 0;
     self.polls = self.polled == address ? self.polls + 1 : 1;
     self.polled = address;
     if (self.polls < polls_before_spin && ++self.polling_reads < reads_before_spin) return;

@@ -334,6 +334,7 @@ void run_thread(Worker& worker, Thread& thread) {
     thread.wait = Wait::none;
     thread.call_address = nullptr;
     thread.polled = thread.watched = thread.seen = nullptr;
+    thread.stalled = false;
     thread.conditions = 0;
     thread.polling_reads = thread.seen_alike = 0;
     thread.async_copies = nullptr;

@@ -86,7 +86,9 @@ struct Worker {
     Warp idle_warp;
     Order order;
     uint64_t random_state;
-    unsigned spin_rounds;     // rounds in which all runnable threads spun, since a block began or a thread ended
+    // Rounds in which all runnable threads spun, since a block began, a thread ended, or a barrier without polling
+    // threads completed.
+    unsigned spin_rounds;
     unsigned stalled_rounds;  // rounds in which all live threads only polled, since the last progress
     // The watchdog's signal handler compares these with the values at its last tick, seen_*.
     volatile uint64_t switches, seen_switches;

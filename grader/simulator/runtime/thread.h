@@ -86,6 +86,7 @@ struct Thread {
     const void* watched;
     unsigned watched_bytes;  // 0: the value was not read yet
     uint64_t watched_value;
+    bool stalled;      // its last poll saw nothing new
     const void* seen;  // host memory that it read at its last sample (host_poll_detector.h)
     const void* seen_from;
     unsigned char seen_value;
@@ -130,6 +131,7 @@ struct Barrier {
     Site site;  // site of the first arrival
     Thread* first;
     bool reported;        // a finding about different sites was reported
+    bool stalled;         // the last poll of an arrived thread saw nothing new
     unsigned predicates;  // number of true predicates, for __syncthreads_count/_and/_or
     unsigned was_true;    // `predicates` of the last completed phase
     unsigned participants;

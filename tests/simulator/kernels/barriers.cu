@@ -208,3 +208,46 @@ __global__ void read_back_kernel(const int* bins, int* done, int rounds) {
 extern "C" void read_back(const int* bins, int* done, int rounds, cudaStream_t stream) {
     read_back_kernel<<<1, 32, 0, stream>>>(bins, done, rounds);
 }
+
+// Each of the first `waiting` blocks waits for its successor, which may not have started. One or all threads poll, and
+// the block passes a barrier after each poll. `how` chooses the poll and the barrier.
+__device__ bool is_set(int* flag, int how) {
+    if (how == 1) return *(volatile int*)flag != 0;
+    if (how == 2) return atomicCAS(flag, 1, 1) == 1;
+    return atomicAdd(flag, 0) != 0;
+}
+
+__device__ void named_barrier() { asm volatile("bar.sync 1, %0;" ::"r"(blockDim.x) : "memory"); }
+
+__global__ void wait_through_barriers_kernel(int* flags, int* order, int waiting, int how) {
+    __shared__ bool done;
+    if (blockIdx.x < waiting) {
+        int* next = &flags[blockIdx.x + 1];
+        if (how == 3) {
+            while (!__syncthreads_or(threadIdx.x == 0 && is_set(next, how))) {
+            }
+        } else if (how == 4) {
+            while (!__syncthreads_and(is_set(next, how))) {
+            }
+        } else {
+            for (;;) {
+                if (threadIdx.x == 0) done = is_set(next, how);
+                if (how == 5)
+                    named_barrier();
+                else
+                    __syncthreads();
+                if (done) break;
+                __syncthreads();
+            }
+        }
+    }
+    if (threadIdx.x == 0) {
+        order[blockIdx.x] = blockIdx.x < waiting ? order[blockIdx.x + 1] + 1 : 0;
+        __threadfence();
+        atomicExch(&flags[blockIdx.x], 1);
+    }
+}
+
+extern "C" void wait_through_barriers(int* flags, int* order, int blocks, int waiting, int how, cudaStream_t stream) {
+    wait_through_barriers_kernel<<<blocks, 64, 0, stream>>>(flags, order, waiting, how);
+}
