@@ -17,7 +17,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from grader.execution.jail.running import NO_JAIL, Jail, Start
-from grader.execution.runner.answers import MOST_BYTES, MOST_PRINTED, Answer, Ended, Malformed, Refused, clean, parse
+from grader.execution.runner import exit_status
+from grader.execution.runner.answers import MOST_BYTES, Answer, Ended, Malformed, Refused, clean, parse
+from grader.execution.runner.printed import Printed
+from grader.execution.runner.usage import TimeLimit, Usage
 from grader.setup.errors import GraderError
 
 SIMULATOR_MEGABYTES = 8192
@@ -33,17 +36,6 @@ LOADING_SECONDS = 5.0
 """The limit of processor time for loading a kernel, including its static constructors."""
 
 _NOTHING = Ended("exit", "it gave no answer")
-
-_SIGNALS = {
-    signal.SIGSEGV: ("crash", "it crashed: an access to memory that it does not own (SIGSEGV)"),
-    signal.SIGBUS: ("crash", "it crashed: an access to memory that does not exist (SIGBUS)"),
-    signal.SIGFPE: ("crash", "it crashed: a division by zero or another arithmetic fault (SIGFPE)"),
-    signal.SIGILL: ("crash", "it crashed: an illegal instruction (SIGILL)"),
-    signal.SIGABRT: ("crash", "it aborted (SIGABRT): a failed assert, an uncaught exception, or corrupted memory"),
-    signal.SIGXFSZ: ("output", "it printed more than 16 MB"),
-    signal.SIGXCPU: ("timeout", "it used up its processor time: an infinite loop, or far too slow"),
-    signal.SIGKILL: ("crash", "the system killed it, most likely because memory ran out (SIGKILL)"),
-}
 
 
 @dataclass
@@ -73,13 +65,12 @@ class Child:
 
     _process: subprocess.Popen[bytes] | None = None
     _socket: socket.socket | None = None
-    _printed: int = -1
-    _seen: int = 0
+    _printed: Printed | None = None
     _last_request: str = ""
     """The first word of the last request."""
     _killed: bool = False
-    _pid: int = 0
-    """The runner's process id. In a sandbox it differs from that of the started process, which is bwrap."""
+    _usage: Usage = field(default_factory=Usage)
+    """What the runner uses. In a sandbox, its process id differs from that of the started process, which is bwrap."""
 
     returning: ClassVar[str] = "returning from the launcher"
     """What the process should do instead of ending."""
@@ -112,7 +103,7 @@ class Child:
         assert self._socket and self._process
         self._last_request = text.split(None, 1)[0]
         self._sent = time.monotonic()
-        self._cpu_before = self._cpu_clock()
+        self._usage.restart()
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
         with contextlib.suppress(OSError):  # the child has ended: receive() finds out why
             self._socket.sendmsg([text.encode()], ancillary)
@@ -124,59 +115,47 @@ class Child:
         Seconds in which it waits for a processor do not count, so a busy machine does not stop it.
         """
         assert self._socket and self._process
-        process, sock = self._process, self._socket
+        process = self._process
+        if awake and (answer := self._answer_soon(self._socket)):
+            return self._answered(answer, Reply(_NOTHING, seconds=time.monotonic() - self._sent))
+        received = self._wait(process, self._socket, timeout)
+        reply = Reply(_NOTHING, time.monotonic() - self._sent, self._usage.cpu_seconds())
+        if isinstance(received, bytes):
+            reply.printed = self._new_output()
+            return self._answered(received, reply)
+        reply.answer = received or self._how_it_ended(process)
+        if reply.answer.problem != "oom":
+            reply.printed = self._new_output()
+        self.stop()
+        return reply
+
+    def _wait(self, process: subprocess.Popen[bytes], sock: socket.socket, timeout: float) -> bytes | Ended | None:
+        """Return the child's answer, the limit that it exceeded, or None if it closed its socket or ended."""
         most_memory = MOST_HOST_MEMORY_WITH_GPU if self.jail.gpu else MOST_MEMORY
-        if awake:
-            answer = self._answer_soon(sock)
-            if answer:
-                return self._answered(answer, Reply(_NOTHING, seconds=time.monotonic() - self._sent))
+        limit = TimeLimit(self._usage, timeout)
         poll = select.poll()
         poll.register(sock, select.POLLIN)
         ended = -1
-        with contextlib.suppress(
-            OSError, AttributeError
-        ):  # without pidfd_open, the closed socket shows the process's end
+        with contextlib.suppress(OSError, AttributeError):  # without pidfd_open, the closed socket shows the end
             ended = os.pidfd_open(process.pid)
             poll.register(ended, select.POLLIN)
-        answer = b""
-        late = large = False
-        seen = asleep = 0.0
         try:
             while True:
                 ready = {file for file, _ in poll.poll(100)}
                 if sock.fileno() in ready:
                     with contextlib.suppress(OSError):
-                        answer = sock.recv(MOST_BYTES + 1, socket.MSG_DONTWAIT)
-                    break
+                        return sock.recv(MOST_BYTES + 1, socket.MSG_DONTWAIT) or None
+                    return None
                 if ended in ready:
-                    break
-                if self.jail.tier != "none" and self._memory_used() > most_memory:
-                    large = True
-                    break
-                wall = time.monotonic() - self._sent
-                asleep += wall - seen if wall > timeout and self._asleep() else 0.0
-                seen = wall
-                if wall > timeout and (self._cpu_used() > timeout or asleep > 2 * timeout):
-                    late = True
-                    break
+                    return None
+                if self.jail.tier != "none" and self._usage.memory() > most_memory:
+                    return Ended("oom", f"it used more than {most_memory >> 30} GB of memory and was stopped")
+                if limit.exceeded(time.monotonic() - self._sent):
+                    why = "an infinite loop, a deadlock, or far too slow"
+                    return Ended("timeout", f"it did not finish within {timeout:.3g} s and was stopped: {why}")
         finally:
             if ended >= 0:
                 os.close(ended)
-        reply = Reply(_NOTHING, time.monotonic() - self._sent, self._cpu_used())
-        if answer:
-            reply.printed = self.new_output()
-            return self._answered(answer, reply)
-        if large:
-            reply.answer = Ended("oom", f"it used more than {most_memory >> 30} GB of memory and was stopped")
-        elif late:
-            why = "an infinite loop, a deadlock, or far too slow"
-            reply.answer = Ended("timeout", f"it did not finish within {timeout:.3g} s and was stopped: {why}")
-            reply.printed = self.new_output()
-        else:
-            reply.answer = self._how_it_ended(process)
-            reply.printed = self.new_output()
-        self.stop()
-        return reply
 
     def _answered(self, packet: bytes, reply: Reply) -> Reply:
         """Return the reply with the child's answer. Stop the child if its answer is invalid."""
@@ -194,19 +173,15 @@ class Child:
         return None
 
     def _how_it_ended(self, process: subprocess.Popen[bytes]) -> Ended:
-        asleep, cpu_before = 0, self._cpu_used()
+        asleep, cpu_before = 0, self._usage.cpu_seconds()
         while (status := self._status(process)) is None:
-            asleep += self._asleep() and os.path.exists(f"/proc/{self._pid}")
+            asleep += self._usage.asleep() and os.path.exists(f"/proc/{self._usage.pid}")
             # Its state decides, not the time that passed: on a busy machine, a process may take seconds to end.
-            if asleep > 20 or self._cpu_used() > cpu_before + 2.0:
+            if asleep > 20 or self._usage.cpu_seconds() > cpu_before + 2.0:
                 return Ended("exit", f"it closed its connection instead of {self.returning}")
         if self.jail.tier == "bwrap" and 128 < status < 128 + signal.NSIG:
             status = 128 - status  # bubblewrap returns 128 plus the signal's number
-        if status < 0:
-            number = signal.Signals(-status) if -status in list(signal.Signals) else None
-            fallback = ("crash", f"it was ended by signal {-status}")
-            return Ended(*(_SIGNALS.get(number, fallback) if number else fallback))
-        return Ended("exit", f"it ended the process with exit code {status} instead of {self.returning}")
+        return exit_status.describe(status, self.returning)
 
     def _answer_soon(self, sock: socket.socket) -> bytes:
         """Poll for an answer for two seconds; empty if none arrives or the child ends."""
@@ -225,16 +200,15 @@ class Child:
             raise GraderError("the check was stopped")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
-        self._printed = os.memfd_create("grader-printed", os.MFD_CLOEXEC)
-        self._seen = 0
+        self._printed = Printed()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         start = self._start(theirs.fileno())
         try:
             self._process = subprocess.Popen(
                 start.argv,
                 stdin=self.standard_input,
-                stdout=self._printed,
-                stderr=self._printed,
+                stdout=self._printed.file,
+                stderr=self._printed.file,
                 pass_fds=[theirs.fileno()],
                 cwd="/",
                 start_new_session=True,
@@ -251,9 +225,8 @@ class Child:
         if self._killed:  # during the start
             self.stop()
             raise GraderError("the check was stopped")
-        self._pid = self._process.pid
+        self._usage = Usage(self._process.pid)
         self._sent = time.monotonic()
-        self._cpu_before = 0.0
         self._wait_until_ready()
         lines = ["load"]
         if self.libsim:
@@ -290,10 +263,10 @@ class Child:
         self._socket.settimeout(None)
         for level, kind, content in attached:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
-                self._pid = struct.unpack("3i", content)[0]
-                self.started.add(self._pid)
+                self._usage = Usage(struct.unpack("3i", content)[0])
+                self.started.add(self._usage.pid)
         if words != b"ready":
-            printed = self.new_output()
+            printed = self._new_output()
             said = clean(words.decode(errors="replace")) or " ".join(printed.split()) or "it ended immediately"
             self.stop()
             raise LoadFailed(f"the runner does not start: {said}", "")
@@ -313,13 +286,13 @@ class Child:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=5)
             self._process = None
-        self._pid = 0
+        self._usage = Usage()
         if self._socket is not None:
             self._socket.close()
             self._socket = None
-        if self._printed >= 0:
-            os.close(self._printed)
-            self._printed = -1
+        if self._printed is not None:
+            self._printed.close()
+            self._printed = None
 
     def _environment(self) -> dict[str, str]:
         """Return an environment with only the variables that CUDA needs to find the device."""
@@ -328,44 +301,8 @@ class Child:
         wanted = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH", "NVIDIA_VISIBLE_DEVICES")
         return {name: os.environ[name] for name in wanted if name in os.environ}
 
-    def _cpu_clock(self) -> float:
-        """Return the processor time that the child has used so far. The child cannot change this clock."""
-        if self._process is None:
-            return 0.0
-        try:
-            return time.clock_gettime_ns(((~self._pid) << 3) | 2) * 1e-9
-        except OSError:
-            return 0.0
-
-    def _memory_used(self) -> int:
-        try:
-            with open(f"/proc/{self._pid}/statm", "rb") as file:
-                return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-        except (OSError, IndexError, ValueError):
-            return 0
-
-    def _asleep(self) -> bool:
-        """Return whether all threads of the child sleep. A thread that waits for a processor does not sleep."""
-        try:
-            for thread in os.listdir(f"/proc/{self._pid}/task"):
-                with open(f"/proc/{self._pid}/task/{thread}/stat", "rb") as file:
-                    if file.read().rpartition(b") ")[2][:1] in (b"R", b"D"):
-                        return False
-        except OSError:
-            pass
-        return True
-
-    def _cpu_used(self) -> float:
-        return max(0.0, self._cpu_clock() - self._cpu_before)
-
-    def new_output(self) -> str:
-        """Return the text printed since the last call, without control characters, truncated if long."""
-        if self._printed < 0:
-            return ""
-        size = os.fstat(self._printed).st_size
-        content = os.pread(self._printed, max(0, min(size - self._seen, 4 * MOST_PRINTED)), self._seen)
-        self._seen = size
-        return clean(content.decode(errors="replace"))
+    def _new_output(self) -> str:
+        return self._printed.new() if self._printed else ""
 
 
 class LoadFailed(GraderError):
