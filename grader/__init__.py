@@ -1,11 +1,14 @@
 """The grader of *LLM kernels, day by day*: builds, runs and judges CUDA kernels, with or without a GPU.
 
-Importing this package is cheap: ``load_kernel`` imports torch on first use.
+Importing this package is cheap: ``load_kernel`` imports torch on first use. If a package that the course needs is
+missing, programs that import this one end with one line that says what to install.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from grader.setup.packages import explain_missing_packages
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "load_ipython_extension", "load_kernel", "unload_ipython_extension"]
@@ -31,3 +34,6 @@ def unload_ipython_extension(shell: Any) -> None:
     from grader.cli import extension
 
     extension.unload(shell)
+
+
+explain_missing_packages()

@@ -17,6 +17,7 @@ from grader import __version__
 from grader.cli import is_interrupt
 from grader.cli.messages import print_error
 from grader.setup.errors import GraderError
+from grader.setup.packages import missing_package
 
 PASSED, FAILED, NOT_GRADED, INTERRUPTED = 0, 1, 2, 130
 
@@ -106,6 +107,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return _interrupted()
         if os.environ.get("GRADER_DEBUG"):
             raise
+        if missing := missing_package(error):
+            print_error(missing)
+            return NOT_GRADED
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(last.filename)}:{last.lineno}"
         print_error(

@@ -26,7 +26,7 @@ from torch.nn.functional import scaled_dot_product_attention
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from grader import load_kernel  # noqa: E402  (the course need not be installed)
+from grader import load_kernel  # noqa: E402  (in the folder that was added above)
 from grader.judge.timing.sources import write_record  # noqa: E402
 
 LENGTHS = [1024, 2048, 4096, 8192]

@@ -23,7 +23,7 @@ from torch import Tensor
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from grader import load_kernel  # noqa: E402  (the course need not be installed)
+from grader import load_kernel  # noqa: E402  (in the folder that was added above)
 from grader.course import find  # noqa: E402
 from grader.judge.timing.sources import write_record  # noqa: E402
 

@@ -35,7 +35,7 @@ ROOT = HERE.parents[1]
 AMPERE = HERE.with_name("day12_tensor_cores_ampere")
 sys.path.insert(0, str(ROOT))
 
-from grader import load_kernel  # noqa: E402  (the course need not be installed)
+from grader import load_kernel  # noqa: E402  (in the folder that was added above)
 from grader.frontend.course_headers import with_headers  # noqa: E402
 from grader.frontend.tokens import Source  # noqa: E402
 from grader.judge.timing.sources import write_record  # noqa: E402

@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from grader.judge.timing import nsight_compute  # noqa: E402
 from grader.judge.timing.sources import write_record  # noqa: E402
-from grader.setup.errors import GraderError  # noqa: E402  (the course need not be installed)
+from grader.setup.errors import GraderError  # noqa: E402  (in the folder that was added above)
 
 METRICS = {
     "us": ("gpu__time_duration.sum", 1e-3),

@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from grader import load_kernel  # noqa: E402  (the course need not be installed)
+from grader import load_kernel  # noqa: E402  (in the folder that was added above)
 from grader.judge.timing.sources import write_record  # noqa: E402
 
 Run = Callable[[], Any]

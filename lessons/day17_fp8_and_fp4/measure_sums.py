@@ -19,7 +19,7 @@ import torch
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from grader import load_kernel  # noqa: E402  (the course need not be installed)
+from grader import load_kernel  # noqa: E402  (in the folder that was added above)
 from grader.judge.timing.sources import write_record  # noqa: E402
 
 DEPTHS = [128, 512, 2048, 4096, 8192]

@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 
 HERE = Path(__file__).resolve().parent
 DAY_16 = HERE.parent / "day16_whole_models"
-sys.path.insert(0, str(DAY_16))
+sys.path[:0] = [str(HERE.parents[1]), str(DAY_16)]
 from llm.other_days import day  # noqa: E402  (a lesson's folder is no package)
 
 TINY = HERE / "tiny"
