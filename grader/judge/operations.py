@@ -25,7 +25,7 @@ from grader.verdict import SourceLine, Stage, TimeBound
 
 if TYPE_CHECKING:
     from grader.execution.build.build import BuiltKernel
-    from grader.simulator.report import KernelCounters
+    from grader.simulator.line_counters import KernelCounters
 
 TOTALS = (
     "flops",

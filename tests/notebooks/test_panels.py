@@ -9,7 +9,8 @@ import pytest
 from grader.report.notebook.graded import bound_html
 from grader.report.notebook.panel import Panel
 from grader.report.notebook.verdicts import VerdictPanel, explain, show, with_relative_paths
-from grader.simulator.report import LineCounters, Report
+from grader.simulator.line_counters import LineCounters
+from grader.simulator.report import Report
 from grader.verdict import TimeBound, UnitTime
 from grader.verdict.wording.findings import text
 from tests.notebooks.test_helpers import notebook

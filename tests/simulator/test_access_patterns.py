@@ -8,7 +8,8 @@ import pytest
 
 from grader.execution.build.build import compile_kernel
 from grader.frontend.toolchain.compilers import find_cxx
-from grader.simulator.report import LineCounters, Report
+from grader.simulator.line_counters import LineCounters
+from grader.simulator.report import Report
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 

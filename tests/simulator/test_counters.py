@@ -8,7 +8,7 @@ import pytest
 
 from grader.execution.build.build import compile_kernel
 from grader.simulator import counters, report_format
-from grader.simulator.report import LineCounters
+from grader.simulator.line_counters import LineCounters
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 

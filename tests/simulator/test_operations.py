@@ -8,7 +8,8 @@ from functools import cache
 import pytest
 
 from grader.execution.build.build import compile_kernel
-from grader.simulator.report import LineCounters, Report
+from grader.simulator.line_counters import LineCounters
+from grader.simulator.report import Report
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from grader.execution.build.build import BuiltKernel, compile_kernel, entry_point
-from grader.simulator.report import Report, _source_lines
+from grader.simulator.places import source_lines
+from grader.simulator.report import Report
 from grader.verdict.wording.findings import fix, message, text
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
@@ -215,6 +216,6 @@ def test_an_atomic_operation_without_a_fence() -> None:
 def test_lines_have_the_numbers_that_line_directives_give_them(tmp_path: Path) -> None:
     kernel = tmp_path / "kernel.cu"
     kernel.write_text('first\nsecond\n#line 7\nseventh\neighth\n  # line 2 "other.cu"\nnew second\n')
-    assert _source_lines(str(kernel)) == ["first", "new second", "", "", "", "", "seventh", "eighth"]
+    assert source_lines(str(kernel)) == ["first", "new second", "", "", "", "", "seventh", "eighth"]
     kernel.write_text("first\nsecond\n")
-    assert _source_lines(str(kernel)) == ["first", "second"]
+    assert source_lines(str(kernel)) == ["first", "second"]

@@ -40,7 +40,7 @@ from grader.verdict import TimeBound, UnitTime
 from grader.verdict.facts import Unit
 
 if TYPE_CHECKING:
-    from grader.simulator.report import KernelCounters
+    from grader.simulator.line_counters import KernelCounters
 
 LAUNCH_US = 0.5
 """Microseconds for each of several consecutive launches. ``python -m tests.gpu.bounds`` shows that an H200 needs more.

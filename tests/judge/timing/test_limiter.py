@@ -14,7 +14,8 @@ from grader.execution.in_process.kernel import load_kernel
 from grader.frontend.toolchain.gpus import GPUS, PER_CYCLE, find_gpu
 from grader.judge.timing.floor import OPERATIONS_PER_CYCLE
 from grader.judge.timing.limiter import LAUNCH_US, time_bound
-from grader.simulator.report import KernelCounters, Report
+from grader.simulator.line_counters import KernelCounters
+from grader.simulator.report import Report
 from grader.verdict import TimeBound
 from grader.verdict.wording import limits
 
