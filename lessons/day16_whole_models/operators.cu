@@ -62,7 +62,8 @@ __global__ void add_bias_kernel(T* __restrict__ x, const T* __restrict__ bias, l
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
         const float sum = in.get(j) + added.get(j);
-        result.set(j, kGelu ? sum * normcdff(sum) : sum);
+        // Faster than normcdff. Where it cancels, below x = -3, the error is about a unit in the last place of 16 bits.
+        result.set(j, kGelu ? 0.5f * sum * (1.0f + erff(sum * 0.70710678f)) : sum);
     }
     llmk::store_vector(x + first, result);
 }

@@ -101,7 +101,8 @@ class Model:
         heads = (config.heads, config.kv_heads, config.kv_heads)
         if tokens == 1:  # q and k are neighbors, and one kernel turns both
             heads = (config.heads + config.kv_heads, config.kv_heads)
-        *turned, v = op.linear_parts(x, block["qkv"], block.get("qkv_bias"), tuple(n * d for n in heads))
+        sizes = tuple(n * d for n in heads)
+        *turned, v = op.linear_parts(x, block["qkv"], block.get("qkv_bias"), sizes, joined=True)
         turned = [op.rope(t.view(tokens, -1, d), batch.positions, config.rotary_dim, config.theta) for t in turned]
         q, k = turned if tokens > 1 else turned[0].split((config.heads, config.kv_heads), dim=1)
         v = v.view(tokens, config.kv_heads, d)

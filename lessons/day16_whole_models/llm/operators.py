@@ -242,14 +242,20 @@ class Operators:
         return x
 
     def linear_parts(
-        self, x: Tensor, weight: Tensor | Int4, bias: Tensor | None, sizes: tuple[int, ...]
+        self,
+        x: Tensor,
+        weight: Tensor | Int4,
+        bias: Tensor | None,
+        sizes: tuple[int, ...],
+        joined: bool = False,
     ) -> tuple[Tensor, ...]:
         """Apply one layer with several outputs, such as q, k and v: [tokens, size] for each of the sizes.
 
-        For a single row, the results are slices of one GEMM. For more rows the slices would not be contiguous, so each
-        output is a GEMM with its rows of the weight.
+        For a single row, the results are slices of one GEMM. For more rows the slices would not be contiguous. So each
+        output is a GEMM with its rows of the weight, or, if ``joined``, a copy of a slice: faster if the outputs are so
+        narrow that a GEMM of one output would leave SMs idle.
         """
-        if len(x) == 1 or isinstance(weight, Int4):
+        if len(x) == 1 or joined or isinstance(weight, Int4):
             return tuple(part.contiguous() for part in self.linear(x, weight, bias).split(sizes, dim=1))
         biases = [None] * len(sizes) if bias is None else bias.split(sizes)
         return tuple(self.linear(x, w, b) for w, b in zip(weight.split(sizes), biases))

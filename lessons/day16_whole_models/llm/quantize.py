@@ -33,10 +33,15 @@ class Recorder(Operators):
         return super().linear_gelu(x, weight, bias)
 
     def linear_parts(
-        self, x: Tensor, weight: Tensor | Int4, bias: Tensor | None, sizes: tuple[int, ...]
+        self,
+        x: Tensor,
+        weight: Tensor | Int4,
+        bias: Tensor | None,
+        sizes: tuple[int, ...],
+        joined: bool = False,
     ) -> tuple[Tensor, ...]:
         self.inputs[id(weight)] = x
-        return super().linear_parts(x, weight, bias, sizes)
+        return super().linear_parts(x, weight, bias, sizes, joined)
 
 
 @torch.inference_mode()
