@@ -1,4 +1,4 @@
-"""Says what to install if a package of the course is missing, in one line instead of a traceback.
+"""Finds missing packages of the course, and says in one line what to install.
 
 Scripts of the course also run with a Python that ``make`` did not set up, such as one of a container that has torch.
 """
@@ -27,10 +27,15 @@ REQUIREMENTS = {
     "typer": "typer<0.29",
     "watchfiles": "watchfiles",
 }
-"""The packages that the course's programs import, with their requirements in pyproject.toml."""
+"""The modules that the course's programs import, with their requirements in pyproject.toml."""
 
 NEEDED = ("elftools", "jinja2", "matplotlib", "msgspec", "numpy", "rich", "torch", "typer")
-"""The packages without which no program of the course works. The message names all that are missing."""
+"""The modules without which neither the command nor a notebook can grade. Messages name all that are missing."""
+
+
+def missing_packages() -> list[str]:
+    """Return the modules of ``NEEDED`` that are not installed."""
+    return [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 
 def missing_package(error: BaseException | None) -> str:
@@ -38,7 +43,7 @@ def missing_package(error: BaseException | None) -> str:
     name = error.name.partition(".")[0] if isinstance(error, ModuleNotFoundError) and error.name else ""
     if name not in REQUIREMENTS:
         return ""
-    missing = [name, *(other for other in NEEDED if other != name and importlib.util.find_spec(other) is None)]
+    missing = list(dict.fromkeys([name, *missing_packages()]))
     verb = "is" if len(missing) == 1 else "are"
     requirements = shlex.join(REQUIREMENTS[package] for package in missing)
     return (
