@@ -55,6 +55,13 @@ def test_a_file_is_graded_without_a_cell(notebook: Notebook, course: Course) -> 
     assert "stops at Correct" in notebook.run("%grade first")[1]
 
 
+@pytest.mark.parametrize("gpu", ["B200", '"RTX 5090"', "'RTX 3060 Laptop'", "4090", "T4"])
+def test_a_gpu_is_chosen_by_its_name(notebook: Notebook, course: Course, gpu: str) -> None:
+    (course.root / "other.cu").write_text("// solved")
+    good, shown = notebook.run(f"%grade first --file other.cu -v --gpu {gpu}")
+    assert good and "Passed" in shown
+
+
 def test_a_file_is_loaded_into_a_cell(notebook: Notebook) -> None:
     written = []
     notebook.shell.set_next_input = lambda text, replace: written.append((text, replace))

@@ -2,8 +2,8 @@
 
 The limits of an SM are from the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". The
 rates per cycle are from NVIDIA's architecture whitepapers (Turing, A100, GA102, Ada, H100, Blackwell), and from
-"Throughput of Native Arithmetic Instructions" in the programming guide. The peak rates (without sparsity) and the
-numbers of SMs are from each product's data sheet.
+"Throughput of Native Arithmetic Instructions" in the programming guide. ``SOURCES`` names the documents
+with the figures of each product.
 
 A data sheet gives operations per second at a clock below the highest one: an H100 reaches its 989 TFLOP/s at 1.83 GHz,
 and it runs at up to 1.98 GHz. A lower bound of a time therefore uses the rates per cycle and the highest clock.
@@ -151,12 +151,26 @@ GPUS = {
         Gpu("RTX 5090", "sm_120", 170, 3.09e9, 1.792e12, 104.8e12, 209.5e12, 96 * _MB, geforce=True),
     )
 }
+SOURCES = {
+    "H200": "H200 Tensor Core GPU data sheet (SXM)",
+    "H100": "H100 Tensor Core GPU data sheet (SXM)",
+    "A100": "A100 Tensor Core GPU data sheet (80 GB, SXM)",
+    "L4": "L4 Tensor Core GPU data sheet",
+    "T4": "T4 Tensor Core GPU data sheet",
+    "RTX 3090": "Ampere GA102 GPU Architecture whitepaper",
+    "RTX 4090": "Ada GPU Architecture whitepaper",
+    "RTX 3060 Laptop": "GeForce RTX 30 Series Laptops, comparison of specifications",
+    "B200": "HGX B200 data sheet, divided by its eight GPUs",
+    "RTX 5090": "RTX Blackwell GPU Architecture whitepaper",
+}
+"""NVIDIA's documents from which the figures of ``GPUS`` are. Rates are without sparsity."""
+
 DEFAULT_GPU = "H100"
 """The GPU for which occupancy is shown, unless the kernel needs another architecture."""
 
 
 def find_gpu(name: str) -> Gpu:
-    """Return a GPU by its product name ("h100", "NVIDIA H200", "rtx4090") or its architecture ("sm_80").
+    """Return a GPU by its product name ("h100", "NVIDIA H200", "rtx4090", "5090") or its architecture ("sm_80").
 
     Raises:
         GraderError: the name is not known; the hint lists the known names.
@@ -165,6 +179,9 @@ def find_gpu(name: str) -> Gpu:
     for gpu in GPUS.values():
         if "".join(words) in ("".join(_words(gpu.name)), "".join(_words(gpu.arch))):
             return gpu
+    short = [gpu for gpu in GPUS.values() if words == _words(gpu.name)[1:]]  # "5090", "3060 laptop"
+    if words and len(short) == 1:
+        return short[0]
     for gpu in GPUS.values():  # find H100 in "NVIDIA H100 80GB HBM3"
         own = _words(gpu.name)
         if any(words[i : i + len(own)] == own for i in range(len(words))):

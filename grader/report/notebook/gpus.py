@@ -1,4 +1,4 @@
-"""The GPUs that lessons draw rooflines for: ``grader/judge/timing/gpus.py`` has the table."""
+"""The GPUs that lessons draw rooflines for: ``grader/frontend/toolchain/gpus.py`` has the table."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from grader.frontend.toolchain.compilers import cuda_home, find_cxx, find_nvcc
-from grader.frontend.toolchain.gpus import DEFAULT_GPU, GPUS, find_gpu, gpu_for, runs
+from grader.frontend.toolchain.gpus import DEFAULT_GPU, GPUS, SOURCES, find_gpu, gpu_for, runs
 from grader.frontend.toolchain.occupancy import occupancy
 from grader.setup.errors import GraderError
 
@@ -42,7 +42,22 @@ def test_the_description_names_the_limit():
 
 @pytest.mark.parametrize(
     ("name", "gpu"),
-    [("NVIDIA H200", "H200"), ("NVIDIA GeForce RTX 4090", "RTX 4090"), ("a100", "A100"), ("sm_100", "B200")],
+    [
+        ("NVIDIA H200", "H200"),
+        ("NVIDIA H100 80GB HBM3", "H100"),
+        ("NVIDIA A100-SXM4-80GB", "A100"),
+        ("a100", "A100"),
+        ("Tesla T4", "T4"),
+        ("NVIDIA GeForce RTX 3060 Laptop GPU", "RTX 3060 Laptop"),
+        ("3060 laptop", "RTX 3060 Laptop"),
+        ("NVIDIA GeForce RTX 4090", "RTX 4090"),
+        ("rtx4090", "RTX 4090"),
+        ("RTX 5090", "RTX 5090"),
+        ("5090", "RTX 5090"),
+        ("sm_120", "RTX 5090"),
+        ("NVIDIA B200", "B200"),
+        ("sm_100", "B200"),
+    ],
 )
 def test_names(name, gpu):
     assert find_gpu(name).name == gpu
@@ -68,7 +83,18 @@ def test_the_gpu_that_is_shown_runs_the_exercise():
     assert gpu_for("sm_100a").name == "B200" and gpu_for("sm_120").name == "RTX 5090"
 
 
+def test_the_table_has_the_gpus_of_readers_with_sources():
+    assert {"T4", "RTX 3060 Laptop", "RTX 4090", "RTX 5090", "A100", "H100", "H200", "B200"} <= set(GPUS)
+    assert set(SOURCES) == set(GPUS) and all(SOURCES.values())
+    for gpu in GPUS.values():  # f32 operations per second of the data sheet: at a clock within 25 % of the highest
+        assert 0.75 < gpu.f32 / (2 * gpu.per_cycle.f32 * gpu.sms * gpu.clock) < 1.01, gpu.name
+        assert 0.75 < gpu.f16_tensor / (gpu.tensor("f16") * gpu.sms * gpu.clock) < 1.01, gpu.name
+
+
 def test_an_unknown_gpu():
+    for name in ("", "RTX", "laptop", "60"):
+        with pytest.raises(GraderError, match="unknown GPU"):
+            find_gpu(name)
     with pytest.raises(GraderError, match="'Voodoo 2'") as caught:
         find_gpu("Voodoo 2")
     assert "H200" in caught.value.hint
