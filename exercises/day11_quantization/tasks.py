@@ -580,6 +580,7 @@ is nothing to do. On a GPU, the goal is 1.2 times the speed of torch's matmul wi
         Case("sixteen rows", **matrices(16, 528, 40)),
         Case("seventeen rows", **matrices(17, 48, 9)),
         Case("511 input features", **matrices(2, 511, 8)),
+        Case("many features", **matrices(2, 80, 8197)),
         Case("every weight is -128", inputs={"weight": constant(-128)}, **matrices(2, 64, 16)),
         Case("weight not 16-byte aligned", offsets={"weight": 1}, **matrices(2, 64, 16)),
         Case("x not 16-byte aligned", offsets={"x": 1}, **matrices(2, 64, 16)),
