@@ -21,13 +21,14 @@ from grader.execution.build.pipeline import compile_and_link
 from grader.execution.build.precompiled import PRELUDE, USUAL, headers_at_head, precompiled, refused
 from grader.execution.submission_sandbox import late_accesses
 from grader.frontend.course_headers import line_directive, with_headers
+from grader.frontend.edits import Rewritten
 from grader.frontend.headers import headers_for
 from grader.frontend.kernel_definitions import refuse_inlined
 from grader.frontend.limits import MOST_BYTES, check_limits
 from grader.frontend.messages import CompilerMessage
 from grader.frontend.prototype import Prototype, PrototypeError, find_launchers, find_main
 from grader.frontend.ptx_instructions import architecture_for, simulated_architecture
-from grader.frontend.rewrite import RewriteError, Rewritten, rewrite
+from grader.frontend.rewrite import RewriteError, rewrite
 from grader.frontend.tokens import Source
 from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
 from grader.frontend.toolchain.compilers import Compiler, cuda_home, find_cxx, find_nvcc

@@ -18,7 +18,7 @@ from grader.frontend.rewrite_error import RewriteError
 from grader.setup.errors import BuildError
 
 if TYPE_CHECKING:
-    from grader.frontend.rewrite import Rewritten
+    from grader.frontend.edits import Rewritten
     from grader.frontend.toolchain.compilers import Compiler
 
 _SHOWN = 8  # the most errors that are shown

@@ -1,0 +1,138 @@
+"""Adds to device functions what a GPU does by itself: checks of launches, bounds of local arrays, a heap."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+
+from grader.frontend.declarations import strip_attributes, words_before_parameters
+from grader.frontend.kernel_definitions import KernelDefinition, LaunchBounds, cluster_dimensions
+from grader.frontend.limits import spend
+from grader.frontend.local_arrays import LocalArrays
+from grader.frontend.region import Region
+from grader.frontend.rewrite_error import error_at
+from grader.frontend.tokens import Token, closing
+
+_LAST_WORDS_OF_TYPES = {"bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double"}
+
+
+class DeviceFunctions:
+    """Translates the declarations and bodies of device functions. It knows the kernels and their launch bounds."""
+
+    def __init__(
+        self, region: Region, kernels: Mapping[str, list[KernelDefinition]], launch_bounds: LaunchBounds
+    ) -> None:
+        self.region = region
+        self.source, self.tokens = region.source, region.tokens
+        self.kernels = kernels
+        self.launch_bounds = launch_bounds
+
+    def translate(self, declaration: Sequence[Token], brace: int) -> str:
+        """Translate the function whose body begins at ``brace``. Return the text that follows the function."""
+        after = self._register_clusters(declaration, brace)
+        self.check_launch_bounds(declaration, brace)
+        self._guard_local_arrays(declaration, brace)
+        self._take_from_heap(declaration, brace)
+        return after
+
+    def _register_clusters(self, declaration: Sequence[Token], brace: int) -> str:
+        """Register the dimensions in ``__cluster_dims__`` by the kernel's address, so that a launch can look them up.
+
+        A kernel template is not registered; instead, the dimensions are passed to each of its launches. In both cases
+        the kernel's threads check that the launch used the dimensions. Return the text that follows the kernel.
+        """
+        words = words_before_parameters(declaration)
+        cluster = cluster_dimensions(declaration)
+        if "__global__" not in words or not cluster:
+            return ""
+        check = f" ::sim::require_clusters(::sim::Site{{__LINE__, 0}}, {cluster});"
+        self.region.edit(self.tokens[brace].end, self.tokens[brace].end, check)
+        if any(t.text == "template" for t in declaration):
+            return ""
+        name = words[-1]
+        return f" static ::sim::RegisterClusters sim_clusters_{name}_{brace}((const void*)&{name}, {cluster});"
+
+    def check_launch_bounds(self, declaration: Sequence[Token], brace: int) -> None:
+        """Insert a check of ``__launch_bounds__`` into the kernel: a GPU refuses a launch with more threads."""
+        words = words_before_parameters(self.launch_bounds.expanded(declaration))
+        if "__global__" not in words:
+            return
+        most = self.launch_bounds.most_threads(declaration)
+        if not most:  # another declaration of the kernel may have it
+            name = next((t for t in declaration if t.text == words[-1]), declaration[-1])
+            line = self.source.line(name.start)
+            most = next((k.most_threads for k in self.kernels.get(name.text, ()) if k.line == line), "")
+        if most:
+            end = self.tokens[brace].end
+            self.region.edit(end, end, f" ::sim::require_launch_bounds(static_cast<unsigned>({most}));")
+
+    def _guard_local_arrays(self, declaration: Sequence[Token], brace: int) -> None:
+        words = set(words_before_parameters(declaration))
+        if not words & {"__device__", "__global__"} or words & {"constexpr", "consteval"}:
+            return
+        end = closing(self.tokens, brace)
+        if end is None:  # the compiler will report it
+            return
+        spend(self.source, self.tokens[brace], (end - brace) // 8)
+        for start, stop, text in LocalArrays(self.source, self.tokens, brace, end).edits():
+            self.region.edit(start, stop, text)
+
+    def _take_from_heap(self, declaration: Sequence[Token], brace: int) -> None:
+        """Make ``new`` in device code allocate from the simulated device heap (``sim/heap.h``)."""
+        if not {"__global__", "__device__"} & set(words_before_parameters(declaration)):
+            return
+        end = closing(self.tokens, brace) or len(self.tokens)
+        spend(self.source, self.tokens[brace], (end - brace) // 8)
+        for token, after in zip(self.tokens[brace:end], self.tokens[brace + 1 : end]):
+            if token.kind == "word" and token.text == "new" and after.text != "(":
+                self.region.edit(token.end, token.end, " (::sim::heap)")
+
+    @functools.cached_property
+    def _macros(self) -> set[str]:
+        return {macro.name for macro in self.source.macros}
+
+    def make_inline(self, declaration: Sequence[Token]) -> None:
+        """Make a ``__device__`` function inline, as nvcc does.
+
+        The checks depend on this: g++ does not instrument the copy of an argument passed by value, unless the function
+        is inlined (see host_defines.h). A function whose declaration uses a macro of the file is unchanged, because the
+        macro may contain ``inline``, which must not occur twice.
+        """
+        words = words_before_parameters(declaration)
+        if "__device__" not in words or "__global__" in words:
+            return
+        if any(("inline" in word.lower() and word != "__noinline__") or word in self._macros for word in words):
+            return
+        if any(t.text in ("noinline", "__noinline") for t in declaration):
+            return  # the function has the attribute noinline
+        head = strip_attributes(declaration)
+        at = next(k for k, t in enumerate(head) if t.text == "__device__")
+        at = 0 if any(t.kind == "mark" for t in head[:at]) else at  # 0 for const T& __device__ f(...)
+        self.region.edit(head[at].start, head[at].start, "SIM_HELPER ")
+
+
+def translate_grid_constant(region: Region, i: int) -> None:
+    """Turn ``const __grid_constant__ T name`` into ``const T& name``, so that all threads see one address."""
+    first = last = i
+    while first > 0 and region.tokens[first - 1].text not in ("(", ","):
+        first -= 1
+    depth = 0
+    while last + 1 < len(region.tokens):
+        text = region.tokens[last + 1].text
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(text, 0)
+        if depth < 0 or (depth == 0 and text in (",", "=")):
+            break
+        last += 1
+    parameter = [t for t in region.tokens[first : last + 1] if t.text != "__grid_constant__"]
+    if not any(t.text == "const" for t in parameter) or any(t.text in ("&", "&&") for t in parameter):
+        raise error_at(
+            region.source,
+            region.tokens[i],
+            "a __grid_constant__ parameter must be const and must not be a reference",
+            "Write const __grid_constant__ TYPE name.",
+        )
+    words = [t for t in parameter if t.text != "const"]
+    named = len(words) > 1 and words[-1].kind == "word" and words[-2].text != "::"
+    named = named and words[-1].text not in _LAST_WORDS_OF_TYPES
+    place = words[-1].start if named else words[-1].end
+    region.edit(place, place, "&")
