@@ -65,6 +65,14 @@ def command(
     same_value_races: Annotated[
         bool, typer.Option("--same-value-races", help="Also report races between writes of the same value.")
     ] = False,
+    reverse: Annotated[
+        bool,
+        typer.Option(
+            "--reverse",
+            help="Run the blocks and warps in reverse order. If threads communicate through locks or flags, a race may "
+            "occur in one order only.",
+        ),
+    ] = False,
     json_out: Annotated[
         Path | None, typer.Option("--json", metavar="OUT", help="Write results.json here ('-': to stdout).")
     ] = None,
@@ -111,6 +119,8 @@ def command(
         )
     if seed is not None and check_blocks is None:
         raise GraderError("--seed chooses the blocks of --check-blocks", "Give --check-blocks N as well.")
+    if reverse and device is Device.cuda:
+        raise GraderError("--reverse is for the simulated GPU", "Omit --reverse, or run on the simulated GPU.")
     tier = _tier() if jail and device is Device.cpu else "none"
     options = Options(std, not no_checks, run=run_in(Jail(tier)))
     arguments: list[str] = context.meta.get(_ARGUMENTS, [])
@@ -132,6 +142,7 @@ def command(
         workers=workers or min(64, len(os.sched_getaffinity(0))),
         explain=verbose,
         same_value_races=same_value_races,
+        reverse=reverse,
         sample=Sample(check_blocks, check_launches, seed),
     )
     show(outcome, units[0].file, seconds, tier, verbose, json_out, html_out)

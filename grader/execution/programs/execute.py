@@ -103,6 +103,7 @@ def execute(
     workers: int = 1,
     explain: bool = False,
     same_value_races: bool = False,
+    reverse: bool = False,
     sample: Sample | None = None,
     folders: Mapping[Path, Path] | None = None,
     output: int | None = None,
@@ -114,7 +115,8 @@ def execute(
     folder and the only writable one. ``output`` is a descriptor to which the program prints; it then has no input.
     ``workers`` is the number of threads that simulate blocks. With ``explain``, the program reports on stderr which
     kernels were simulated by only one of these threads, and why. With ``same_value_races``, a race between writes
-    of the same value is a finding, too. ``sample`` limits the checks.
+    of the same value is a finding, too. With ``reverse``, blocks and warps run in reverse order, on one thread.
+    ``sample`` limits the checks.
     """
     with tempfile.TemporaryDirectory(prefix="grader-run-") as folder:
         report = Path(folder) / "report.txt"
@@ -122,6 +124,7 @@ def execute(
         if simulated:
             settings = f"checks={int(checks)} watchdog_seconds={max(BLOCK_SECONDS, timeout or 0):g}"
             settings += f" workers={workers} explain={int(explain)} same_value_races={int(same_value_races)}"
+            settings += " schedule=reverse" if reverse else ""
             settings += f" note_seconds={NOTE_SECONDS if output is None else 0:g}"
             settings += sample.settings() if sample else ""
             environment |= {"GRADER_PROGRAM_REPORT": str(report), "GRADER_PROGRAM_SETTINGS": settings}

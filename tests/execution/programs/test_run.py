@@ -113,6 +113,35 @@ int main() { set<<<1, 64>>>(); cudaDeviceSynchronize(); }
     assert "4-byte write" in " ".join(capfd.readouterr().err.split())
 
 
+def test_blocks_run_in_reverse_order_on_request(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "flag.cu"
+    file.write_text(
+        """#include <cstdio>
+__device__ int flag, data;
+__global__ void pass() {
+    printf("%d ", blockIdx.x);
+    if (blockIdx.x == 0) {
+        data = 1;
+        __threadfence();
+        atomicExch(&flag, 1);
+    } else {
+        atomicAdd(&flag, 0);
+        __threadfence();
+        printf("%d ", data);
+    }
+}
+int main() { pass<<<2, 1>>>(); cudaDeviceSynchronize(); }
+"""
+    )
+    assert run(["run", str(file), "--workers", "2"]) == 0
+    assert capfd.readouterr().out == "0 1 1 "
+    assert run(["run", str(file), "--workers", "2", "--reverse"]) == 1
+    out, err = capfd.readouterr()
+    assert out == "1 0 0 " and "race" in err
+    assert run(["run", str(file), "--device", "cuda", "--reverse"]) == 2
+    assert "--reverse is for the simulated GPU" in capfd.readouterr().err
+
+
 def test_blocks_print_in_their_order_on_several_cores(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "prints.cu"
     file.write_text(
