@@ -39,6 +39,7 @@ from grader.judge.operations import TOTALS as OPERATIONS
 from grader.judge.operations import Operations, bound_of
 from grader.judge.options import CheckOptions
 from grader.judge.safe import judge_safe
+from grader.judge.schedules import in_reverse
 from grader.judge.simulated import attach_findings
 from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
@@ -220,14 +221,16 @@ class _Check:
         self.report(CheckEvent("correct", "started", total=len(runs)))
         with self._turn():
             self._run_cases(runs, counted)
-        self.runs = [*runs, *counted]
-        self.reports = [run.simulated for run in self.runs]
+        seconds = time.monotonic() - began
+        self.reports = [run.simulated for run in (*runs, *counted)]
+        repeated = self._run_in_reverse(runs, counted) if "safe" in self.stages else []
+        self.runs = [*runs, *counted, *repeated]
         correct = judge_correct(runs)
-        correct.seconds = time.monotonic() - began
+        correct.seconds = seconds
         self.report(CheckEvent("correct", "finished", status=correct.status))
         stages = [correct]
         if self.device == "cpu":
-            safe = judge_safe([*runs, *counted])
+            safe = judge_safe([*runs, *counted], repeated)
             if "safe" in self.stages and (correct.passed or safe.findings):
                 stages.append(safe)
                 self.report(CheckEvent("safe", "finished", status=safe.status))
@@ -276,7 +279,7 @@ class _Check:
             self.runs,
             kernel,
             self.file,
-            lambda chosen: self._child(settings={**self.settings, "record": chosen}),
+            lambda settings: self._child(settings={**self.settings, **settings}),
         )
 
     def _turn(self) -> AbstractContextManager[object]:
@@ -300,9 +303,23 @@ class _Check:
         pool = CasePool(self.task, self._child, self._read, count)
         if self.device != "cpu":
             pool.helpers = 1
+        self._run_all(_in_order(runs, counted), pool, runs)
+
+    def _run_in_reverse(self, runs: list[Run], counted: list[Run]) -> list[Run]:
+        """Run some cases a second time, with the blocks and warps in reverse order. Return these runs."""
+        repeated = in_reverse([*runs, *counted]) if self.device == "cpu" else []
+        if repeated:
+            settings = {**self.settings, "schedule": "reverse"}
+            pool = CasePool(self.task, lambda: self._child(settings=settings), self._read)
+            pool.helpers = 1  # the runs are few and small, and each child takes time to start
+            self._run_all(repeated, pool, runs)
+        return repeated
+
+    def _run_all(self, chosen: list[Run], pool: CasePool, runs: list[Run]) -> None:
+        """Run the chosen cases. If a child cannot load the kernel, all ``runs`` fail."""
         try:
             with _one_thread():
-                pool.run(_in_order(runs, counted))
+                pool.run(chosen)
         except LoadFailed as error:
             for run in runs:
                 run.result.status, run.result.problem, run.result.reasons = FAILED, "load", [str(error)]

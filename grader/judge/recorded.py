@@ -14,7 +14,7 @@ from pathlib import Path
 from grader.course.task import Exercise
 from grader.execution.runner.client import Child, LoadFailed
 from grader.judge.build_job import Compiled
-from grader.judge.cases import Run, plan, run_case
+from grader.judge.cases import Run, repeated, run_case
 from grader.judge.simulated import read_report
 from grader.setup.errors import GraderError
 from grader.simulator.recording import LANES, Recording
@@ -48,20 +48,19 @@ def record(
     runs: Sequence[Run],
     kernel: Compiled,
     file: Path,
-    new_child: Callable[[str], Child],
+    new_child: Callable[[dict[str, str]], Child],
 ) -> Recorded | None:
     """Run a case again and return the recording of a block; None if nothing can be recorded.
 
-    ``new_child`` creates a child process. Its argument is the value of the simulator's setting ``record``.
+    ``new_child`` creates a child process. Its argument contains settings of the simulator.
     """
     choice = _choose(runs)
     if choice is None or choice.run.simulated is None:
         return None
     launches = sum(item.launches for item in choice.run.simulated.kernels)
     for launch in range(min(launches, MOST_LAUNCHES) if choice.kernel else 1):
-        (run,) = plan(exercise, [(choice.run.case, choice.run.dtype)], choice.run.seed)
-        run.seed = choice.run.seed  # use the same inputs as the run that was judged
-        child = new_child(",".join(map(str, (launch, *choice.block))))
+        run = repeated(choice.run, choice.run.schedule)
+        child = new_child({"record": ",".join(map(str, (launch, *choice.block))), "schedule": run.schedule})
         try:
             run_case(exercise, run, child)
         except (GraderError, LoadFailed):

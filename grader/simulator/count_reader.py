@@ -103,6 +103,7 @@ class CountReader:
             static_shared_bytes=data.static_shared_bytes,
             dynamic_shared_bytes=data.dynamic_shared_bytes,
             lines=lines,
+            communicates=any(site.access == "atomic" or "volatile" in site.access for site in data.sites),
         )
         kernel.totals = line_totals(lines)
         kernel.totals["launches"] = data.launches

@@ -124,6 +124,8 @@ class KernelCounters:
     dynamic_shared_bytes: int = 0
     lines: list[LineCounters] = field(default_factory=list)
     totals: dict[str, float] = field(default_factory=dict)
+    communicates: bool = False
+    """True if threads executed atomic operations or volatile accesses, through which they may synchronize."""
 
 
 _NO_SUM = ("file", "line", "source", "worst_ways")

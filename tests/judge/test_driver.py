@@ -77,7 +77,9 @@ class World:
         class CasePool:
             helpers = 7
 
-            def __init__(self, exercise: Exercise, new_child: Any, on_run: Any, on_result: Any) -> None:
+            def __init__(
+                self, exercise: Exercise, new_child: Any, on_run: Any, on_result: Any = lambda run: None
+            ) -> None:
                 self.new_child, self.on_run, self.on_result = new_child, on_run, on_result
                 world.pools.append(self)
 
