@@ -35,7 +35,8 @@ _NOT_HERE |= {
     "-E": "preprocessed text",
 }
 _HOST_FLAGS = ("-f", "-m", "-W", "-pthread", "-w")
-_CUDA_LIBRARIES = {"cudart", "cudart_static", "cudadevrt", "cuda", "cublas", "cublas_static", "curand", "curand_static"}
+_CUDA_LIBRARIES = {"cudart", "cudart_static", "cudadevrt", "cuda", "cublas", "cublas_static", "cublasLt"}
+_CUDA_LIBRARIES |= {"cublasLt_static", "curand", "curand_static"}
 
 
 @dataclass

@@ -73,6 +73,83 @@ def test_incorrect_calls_are_reported_at_their_line(program: Path, capfd: pytest
     assert {race.work, race.other.work if race.other else ""} == {"cublasSscal", "cudaMemcpyAsync"}
 
 
+def tf32(x: np.ndarray) -> np.ndarray:
+    """Round to ten bits after the point."""
+    fraction, exponent = np.frexp(x)
+    return np.ldexp(np.rint(np.ldexp(fraction, 11)), exponent - 11)
+
+
+def bf16(x: np.ndarray) -> np.ndarray:
+    """Round to seven bits after the point."""
+    fraction, exponent = np.frexp(x)
+    return np.ldexp(np.rint(np.ldexp(fraction, 8)), exponent - 8)
+
+
+@pytest.fixture(scope="module")
+def lt_program() -> Path:
+    return build_program([unit(FILE.with_name("blas_lt.cu"), (), ())], Options())
+
+
+def stored(memory: np.ndarray, rows: int, columns: int, row_order: bool) -> np.ndarray:
+    """Return a matrix with the leading dimension 6 in column or row order as a numpy view."""
+    return matrix(memory, columns, rows, 6).T if row_order else matrix(memory, rows, columns, 6)
+
+
+def test_products_of_cublaslt_are_numpys(lt_program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = execute(lt_program)
+    assert outcome.report is not None and outcome.report.findings == []
+    said: dict[str, list[np.ndarray]] = {}
+    for line in capfd.readouterr().out.splitlines():
+        name, *numbers = line.split()
+        said.setdefault(name, []).append(np.array(numbers, float))
+    a, b, bias = values(64, 1), values(64, 2), values(8, 4)
+    assert len(said["form"]) == 32
+    for form, found in enumerate(said["form"]):
+        left = stored(a, 5, 4, bool(form & 4)).T if form & 1 else stored(a, 4, 5, bool(form & 4))
+        right = stored(b, 3, 5, bool(form & 8)).T if form & 2 else stored(b, 5, 3, bool(form & 8))
+        d = values(32, 3)
+        stored(d, 4, 3, bool(form & 16))[:] = left @ right
+        np.testing.assert_allclose(found, d[:24], rtol=1e-6)
+    product, with_bias = matrix(a, 4, 5, 6) @ matrix(b, 5, 3, 6), bias[:4, None]
+
+    def gelu(x: np.ndarray) -> np.ndarray:
+        return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+    expected = [np.maximum(product, 0), product + with_bias, np.maximum(product + with_bias, 0)]
+    expected += [gelu(product), gelu(product + with_bias)]
+    for found, values_of in zip(said["epilogue"], expected, strict=True):
+        np.testing.assert_allclose(matrix(found, 4, 3, 6), values_of, rtol=1e-6, atol=1e-7)
+    c = values(32, 5)
+    np.testing.assert_allclose(matrix(said["c"][0], 4, 3, 6), product + 0.5 * matrix(c, 4, 3, 6))
+    np.testing.assert_allclose(matrix(said["half"][0], 4, 3, 6), matrix(a, 4, 5, 6) @ matrix(a, 5, 3, 6) + with_bias)
+
+
+def test_compute_types_round_the_inputs(lt_program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    execute(lt_program)
+    lines = [line.split()[1:] for line in capfd.readouterr().out.splitlines() if line.startswith("compute")]
+    exact, *rest = (np.array(line, float).reshape(3, 4).T for line in lines)
+    scale = np.float32(1.0009765625) + np.float32(1 / 4096)
+    a = matrix((values(64, 1).astype(np.float32) * scale).astype(float), 4, 5, 6)
+    b = matrix((values(64, 2).astype(np.float32) * np.float32(0.1)).astype(float), 5, 3, 6)
+    np.testing.assert_allclose(exact, a @ b, rtol=1e-6)
+    for found, rounded in zip(rest, (tf32, bf16, lambda x: x.astype(np.float16).astype(float)), strict=True):
+        np.testing.assert_allclose(found, rounded(a) @ rounded(b), rtol=1e-6)
+        assert np.abs(found - exact).max() > 1e-4
+
+
+def test_incorrect_products_have_the_status_of_cublas(lt_program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    report = execute(lt_program, ["wrong"]).report
+    assert report is not None
+    said = [line.removeprefix("CUBLAS_STATUS_") for line in capfd.readouterr().out.splitlines()]
+    types = ["NOT_SUPPORTED"] * 3
+    products = ["INVALID_VALUE"] * 4 + ["NOT_SUPPORTED"] * 2 + ["EXECUTION_FAILED", "INVALID_VALUE", "no error"]
+    assert said == [*types, *products]
+    refused = [finding for finding in report.findings if finding.kind == "refused"]
+    assert len(refused) == 2 and all(finding.line for finding in refused)  # cublasGemmEx, and a bias on the host
+    [race] = [finding for finding in report.findings if finding.check == "racecheck"]
+    assert {race.work, race.other.work if race.other else ""} == {"cublasLtMatmul", "cudaMemcpyAsync"}
+
+
 LEGACY = """\
 1 0 7
 gemm 70 88 88 112

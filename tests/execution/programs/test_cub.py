@@ -15,6 +15,8 @@ sum 12.5
 max 7
 min -3
 argmax 2 7
+argmin 4 -3
+argmax 2 7
 inclusive 2.5 1.5 8.5 8.5 5.5 12.5
 exclusive 0 2.5 1.5 8.5 8.5 5.5
 sorted -3 -1 0 2.5 7 7

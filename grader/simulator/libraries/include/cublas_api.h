@@ -1,6 +1,6 @@
 // cuBLAS on the host, for whole programs: real matrices and vectors in column-major order. Sums are accumulated in
-// double precision and rounded once, so results are at least as accurate as a GPU's. Implemented in
-// libraries/runtime/blas.cpp.
+// double precision and rounded once, so results are at least as accurate as a GPU's. A compute type that rounds the
+// inputs, such as CUBLAS_COMPUTE_32F_FAST_TF32, rounds them here, too. Implemented in libraries/runtime/blas.cpp.
 #pragma once
 #define CUBLAS_API_H_
 
@@ -60,11 +60,30 @@ struct Matrix {
     long long ld, stride;
     cublasOperation_t operation;
 };
-// multiply computes c = alpha * a * b + beta * c, where a is m x k and b is k x n after transposition. add computes
-// c = alpha * a + beta * b.
-cublasStatus_t multiply(const char* call, cublasHandle_t handle, long long m, long long n, long long k,
-                        const void* alpha, Matrix a, Matrix b, const void* beta, Matrix c, int batches,
-                        cudaDataType scalars);
+// The type to which multiply rounds the elements of a and b before it multiplies them.
+enum class Rounding { none, tf32, f16, bf16 };
+enum class Activation { none, relu, gelu };
+// d = activation(alpha * a * b + beta * c + bias), where a is m x k and b is k x n after transposition. `bias` has a value
+// for each row of d; null means none. `typed`: return CUBLAS_STATUS_NOT_SUPPORTED for types that cuBLAS does not combine.
+struct Product {
+    long long m, n, k;
+    const void* alpha;
+    Matrix a, b;
+    const void* beta;
+    Matrix c, d;
+    int batches;
+    cudaDataType scalars;
+    bool typed = false;
+    Rounding rounding = Rounding::none;
+    const void* bias = nullptr;
+    cudaDataType bias_type = CUDA_R_32F;
+    Activation activation = Activation::none;
+};
+cublasStatus_t perform(const char* call, cublasHandle_t handle, const Product& product);
+// The same for cuBLASLt, which passes the stream and the pointer mode with each call.
+cublasStatus_t perform_in(const char* call, cublasHandle_t handle, const Product& product, cudaStream_t stream,
+                          cublasPointerMode_t mode);
+// c = alpha * a + beta * b
 cublasStatus_t add(const char* call, cublasHandle_t handle, long long m, long long n, const void* alpha, Matrix a,
                    const void* beta, Matrix b, Matrix c, cudaDataType scalars);
 enum class Vectors { axpy, scale, copy, swap, dot, norm, sum_of_sizes, largest };
@@ -94,6 +113,18 @@ inline cublasStatus_t cublasGetVersion(cublasHandle_t, int* version) {
 }
 
 #define SIM_BLAS __attribute__((always_inline)) inline cublasStatus_t
+
+namespace sim {
+namespace blas {
+// c = alpha * a * b + beta * c
+SIM_BLAS multiply(const char* call, cublasHandle_t handle, long long m, long long n, long long k, const void* alpha,
+                  Matrix a, Matrix b, const void* beta, Matrix c, int batches, cudaDataType scalars, bool typed = false,
+                  Rounding rounding = Rounding::none) {
+    return perform(call, handle, {m, n, k, alpha, a, b, beta, c, c, batches, scalars, typed, rounding});
+}
+}  // namespace blas
+}  // namespace sim
+
 #define SIM_BLAS_TYPE(LETTER, T, TYPE)                                                                                 \
     SIM_BLAS cublas##LETTER##gemmStridedBatched(cublasHandle_t handle, cublasOperation_t of_a, cublasOperation_t of_b, \
                                                 int m, int n, int k, const T* alpha, const T* a, int lda,              \
@@ -188,6 +219,13 @@ inline cudaDataType scalars_of(cublasComputeType_t compute) {
 }
 // In cuBLAS 10, the compute type is a cudaDataType, which is also the type of alpha and beta.
 inline cudaDataType scalars_of(cudaDataType compute) { return compute; }
+inline Rounding rounding_of(cublasComputeType_t compute) {
+    return compute == CUBLAS_COMPUTE_32F_FAST_TF32   ? Rounding::tf32
+           : compute == CUBLAS_COMPUTE_32F_FAST_16F  ? Rounding::f16
+           : compute == CUBLAS_COMPUTE_32F_FAST_16BF ? Rounding::bf16
+                                                     : Rounding::none;
+}
+inline Rounding rounding_of(cudaDataType) { return Rounding::none; }
 }  // namespace blas
 }  // namespace sim
 
@@ -198,7 +236,7 @@ SIM_BLAS cublasGemmEx(cublasHandle_t handle, cublasOperation_t of_a, cublasOpera
                       Compute compute, cublasGemmAlgo_t) {
     return ::sim::blas::multiply("cublasGemmEx", handle, m, n, k, alpha, {a, type_a, lda, 0, of_a},
                                  {b, type_b, ldb, 0, of_b}, beta, {c, type_c, ldc, 0, CUBLAS_OP_N}, 1,
-                                 ::sim::blas::scalars_of(compute));
+                                 ::sim::blas::scalars_of(compute), true, ::sim::blas::rounding_of(compute));
 }
 template <typename Compute>
 SIM_BLAS cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t of_a, cublasOperation_t of_b, int m, int n,
@@ -208,9 +246,8 @@ SIM_BLAS cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t of_
                                     int batches, Compute compute, cublasGemmAlgo_t) {
     return ::sim::blas::multiply("cublasGemmStridedBatchedEx", handle, m, n, k, alpha, {a, type_a, lda, stride_a, of_a},
                                  {b, type_b, ldb, stride_b, of_b}, beta, {c, type_c, ldc, stride_c, CUBLAS_OP_N},
-                                 batches, ::sim::blas::scalars_of(compute));
+                                 batches, ::sim::blas::scalars_of(compute), true, ::sim::blas::rounding_of(compute));
 }
-#undef SIM_BLAS
 
 // Copies between the host and the device, with increments `step`.
 inline cublasStatus_t cublasSetVector(int n, int bytes, const void* x, int x_step, void* y, int y_step) {

@@ -97,7 +97,17 @@ void set(void* data, cudaDataType type, size_t i, double value) {
 // One call of cuBLAS, with the name for findings and its status so far.
 class Call {
   public:
-    Call(const char* name, cublasHandle_t handle, const void* caller) : name_(name), handle_(handle), caller_(caller) {}
+    Call(const char* name, cublasHandle_t handle, const void* caller) : name_(name), handle_(handle), caller_(caller) {
+        if (!is_handle(handle)) return;
+        stream_ = handle->stream;
+        mode_ = handle->mode;
+    }
+
+    // Uses these instead of the handle's.
+    void use(cudaStream_t stream, cublasPointerMode_t mode) {
+        stream_ = stream;
+        mode_ = mode;
+    }
 
     void fails(cublasStatus_t status, const char* why) {
         if (good()) events::refused(nullptr, name_, cudaErrorInvalidValue, why, caller_);
@@ -118,7 +128,7 @@ class Call {
 
     double scalar(const void* at, cudaDataType type, double otherwise) {
         if (!at) return otherwise;
-        if (handle_->mode == CUBLAS_POINTER_MODE_DEVICE && !on_device(at, bytes_of(type))) return 0;
+        if (mode_ == CUBLAS_POINTER_MODE_DEVICE && !on_device(at, bytes_of(type))) return 0;
         return get(at, type, 0);
     }
 
@@ -146,11 +156,15 @@ class Call {
     }
 
     void store(const Matrix& matrix, char* base, long long rows, long long columns, const double* values) {
-        for (long long column = 0; column < columns; ++column) {
-            size_t first = static_cast<size_t>(column * matrix.ld);
-            for (long long i = 0; i < rows; ++i)
-                set(base, matrix.type, first + static_cast<size_t>(i), values[column * rows + i]);
-            events::host_write(base + first * bytes_of(matrix.type), static_cast<size_t>(rows) * bytes_of(matrix.type));
+        bool turned = matrix.operation != CUBLAS_OP_N;
+        long long lines = turned ? rows : columns, length = turned ? columns : rows;
+        for (long long line = 0; line < lines; ++line) {
+            size_t first = static_cast<size_t>(line * matrix.ld);
+            for (long long i = 0; i < length; ++i)
+                set(base, matrix.type, first + static_cast<size_t>(i),
+                    values[turned ? i * rows + line : line * rows + i]);
+            events::host_write(base + first * bytes_of(matrix.type),
+                               static_cast<size_t>(length) * bytes_of(matrix.type));
         }
     }
 
@@ -159,7 +173,7 @@ class Call {
     cublasStatus_t run(F function, bool waits = false) {
         if (sandbox::confined) return CUBLAS_STATUS_NOT_SUPPORTED;  // kernel files of submissions may not use libraries
         if (!is_handle(handle_)) return CUBLAS_STATUS_NOT_INITIALIZED;
-        CUstream_st* stream = streams::find(handle_->stream);
+        CUstream_st* stream = streams::find(stream_);
         if (stream && stream->capture) {
             fails(CUBLAS_STATUS_NOT_SUPPORTED,
                   "the simulator does not support cuBLAS during stream capture: call it outside of the capture");
@@ -168,12 +182,12 @@ class Call {
         Operation operation = {OperationKind::host_function, name_, caller_};
         operation.function = [](void* data) { (*static_cast<F*>(data))(); };
         operation.data = &function;
-        if (streams::submit(operation, handle_->stream)) return CUBLAS_STATUS_EXECUTION_FAILED;
+        if (streams::submit(operation, stream_)) return CUBLAS_STATUS_EXECUTION_FAILED;
         if (waits && stream) streams::host_waited_for(stream->known);
         return status_;
     }
 
-    cublasPointerMode_t mode() const { return handle_->mode; }
+    cublasPointerMode_t mode() const { return mode_; }
 
   private:
     bool check(const Matrix& matrix, const char* base, long long rows, long long columns) {
@@ -196,6 +210,8 @@ class Call {
     const char* name_;
     cublasHandle_t handle_;
     const void* caller_;
+    cudaStream_t stream_ = nullptr;
+    cublasPointerMode_t mode_ = CUBLAS_POINTER_MODE_HOST;
     cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
 };
 
@@ -204,40 +220,119 @@ const char* place(const Matrix& matrix, int batch) {
            batch * matrix.stride * static_cast<long long>(bytes_of(matrix.type));
 }
 
-void multiply_one(Call& call, long long m, long long n, long long k, double alpha, const Matrix& a, const Matrix& b,
-                  double beta, const Matrix& c, int batch) {
-    double* left = call.load(a, place(a, batch), m, k);
-    double* right = left ? call.load(b, place(b, batch), k, n) : nullptr;
-    char* target = const_cast<char*>(place(c, batch));
-    double* sums = right ? call.load(c, target, m, n, false) : nullptr;
-    if (sums) {
-        for (long long j = 0; j < n; ++j) {
-            double* column = sums + j * m;
-            for (long long i = 0; i < m; ++i) column[i] = beta == 0 ? 0 : beta * column[i];
-            for (long long p = 0; p < k; ++p) {
-                double factor = alpha * right[j * k + p];
-                const double* from = left + p * m;
-                for (long long i = 0; i < m; ++i) column[i] += from[i] * factor;
+double rounded(Rounding rounding, double value) {
+    switch (rounding) {
+        case Rounding::none:
+            return value;
+        case Rounding::f16:
+            return static_cast<double>(F16::decode(static_cast<uint16_t>(small_from_double<F16>(value))));
+        case Rounding::bf16:
+            return static_cast<double>(BF16::decode(static_cast<uint16_t>(small_from_double<BF16>(value))));
+        case Rounding::tf32: {  // ten bits after the point
+            if (value == 0 || !isfinite(value)) return value;
+            int exponent;
+            double fraction = frexp(value, &exponent);
+            return ldexp(nearbyint(ldexp(fraction, 11)), exponent - 11);
+        }
+    }
+    return value;
+}
+
+double activated(Activation activation, double value) {
+    switch (activation) {
+        case Activation::none:
+            return value;
+        case Activation::relu:
+            return value > 0 || value != value ? value : 0;
+        case Activation::gelu:  // the approximation by tanh
+            return 0.5 * value * (1 + tanh(0.7978845608028654 * (value + 0.044715 * value * value * value)));
+    }
+    return value;
+}
+
+// Returns whether cuBLAS has a kernel for these types, by the tables of cublasGemmEx and cublasLtMatmul in its manual.
+bool has_kernel(const Product& p) {
+    cudaDataType in = p.a.type, out = p.d.type;
+    if (p.b.type != in || p.c.type != out) return false;
+    if (p.rounding != Rounding::none) return in == CUDA_R_32F && out == CUDA_R_32F;
+    switch (p.scalars) {
+        case CUDA_R_16F:
+            return in == CUDA_R_16F && out == CUDA_R_16F;
+        case CUDA_R_32I:
+            return in == CUDA_R_8I && out == CUDA_R_32I;
+        case CUDA_R_64F:
+            return in == CUDA_R_64F && out == CUDA_R_64F;
+        case CUDA_R_32F:
+            return (out == CUDA_R_32F &&
+                    (in == CUDA_R_32F || in == CUDA_R_16F || in == CUDA_R_16BF || in == CUDA_R_8I)) ||
+                   (in == out && (in == CUDA_R_16F || in == CUDA_R_16BF));
+        default:
+            return false;
+    }
+}
+
+// Adds the bias to each column, and applies the activation.
+void finish(Call& call, const Product& p, double* sums) {
+    if (p.bias) {
+        size_t bytes = static_cast<size_t>(p.m) * bytes_of(p.bias_type);
+        if (!call.on_device(p.bias, bytes)) return;
+        events::host_read(p.bias, bytes);
+    }
+    for (long long i = 0; i < p.m; ++i) {
+        double bias = p.bias ? get(p.bias, p.bias_type, static_cast<size_t>(i)) : 0;
+        for (long long j = 0; j < p.n; ++j) sums[j * p.m + i] = activated(p.activation, sums[j * p.m + i] + bias);
+    }
+}
+
+void multiply_one(Call& call, const Product& p, double alpha, double beta, int batch) {
+    double* left = call.load(p.a, place(p.a, batch), p.m, p.k);
+    double* right = left ? call.load(p.b, place(p.b, batch), p.k, p.n) : nullptr;
+    char* target = const_cast<char*>(place(p.d, batch));
+    bool keeps = beta != 0 && p.c.data != p.d.data;
+    double* sums = right ? call.load(p.d, target, p.m, p.n, false) : nullptr;
+    double* old = sums && keeps ? call.load(p.c, place(p.c, batch), p.m, p.n) : sums;
+    if (sums && old) {
+        for (long long i = 0; p.rounding != Rounding::none && i < p.m * p.k; ++i)
+            left[i] = rounded(p.rounding, left[i]);
+        for (long long j = 0; j < p.n; ++j) {
+            double* column = sums + j * p.m;
+            for (long long i = 0; i < p.m; ++i) column[i] = beta == 0 ? 0 : beta * old[j * p.m + i];
+            for (long long step = 0; step < p.k; ++step) {
+                double factor = alpha * rounded(p.rounding, right[j * p.k + step]);
+                const double* from = left + step * p.m;
+                for (long long i = 0; i < p.m; ++i) column[i] += from[i] * factor;
             }
         }
-        call.store(c, target, m, n, sums);
+        finish(call, p, sums);
+        if (call.good()) call.store(p.d, target, p.m, p.n, sums);
     }
+    if (keeps) free(old);
     free(left);
     free(right);
     free(sums);
 }
 
+cublasStatus_t perform(Call& call, const Product& p) {
+    return call.run([&] {
+        if (p.typed && !has_kernel(p))
+            return call.fails(CUBLAS_STATUS_NOT_SUPPORTED, "cuBLAS does not combine these types of matrices and sums");
+        double alpha = call.scalar(p.alpha, p.scalars, 1), beta = call.scalar(p.beta, p.scalars, 1);
+        for (int batch = 0; batch < p.batches && call.good(); ++batch) multiply_one(call, p, alpha, beta, batch);
+    });
+}
+
 }  // namespace
 
-cublasStatus_t multiply(const char* name, cublasHandle_t handle, long long m, long long n, long long k,
-                        const void* alpha, Matrix a, Matrix b, const void* beta, Matrix c, int batches,
-                        cudaDataType scalars) {
+cublasStatus_t perform(const char* name, cublasHandle_t handle, const Product& product) {
     Call call(name, handle, CALLER);
-    return call.run([&] {
-        double by = call.scalar(alpha, scalars, 1), keep = call.scalar(beta, scalars, 1);
-        for (int batch = 0; batch < batches && call.good(); ++batch)
-            multiply_one(call, m, n, k, by, a, b, keep, c, batch);
-    });
+    return perform(call, product);
+}
+
+cublasStatus_t perform_in(const char* name, cublasHandle_t handle, const Product& product, cudaStream_t stream,
+                          cublasPointerMode_t mode) {
+    Call call(name, handle, CALLER);
+    call.use(stream, mode);
+    return perform(call, product);
 }
 
 cublasStatus_t add(const char* name, cublasHandle_t handle, long long m, long long n, const void* alpha, Matrix a,

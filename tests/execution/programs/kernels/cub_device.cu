@@ -44,6 +44,13 @@ int main(int argc, char**) {
     with_storage([=](void* s, size_t& bytes) { cub::DeviceReduce::ArgMax(s, bytes, x, best, n); });
     cudaDeviceSynchronize();
     printf("argmax %d %g\n", best->key, best->value);
+    with_storage([=](void* s, size_t& bytes) { cub::DeviceReduce::ArgMin(s, bytes, x, out, index, n); });
+    cudaDeviceSynchronize();
+    printf("argmin %d %g\n", index[0], out[0]);
+    with_storage([=](void* s, size_t& bytes) { cub::DeviceReduce::ArgMax(s, bytes, x, out, index, n); });
+    cudaDeviceSynchronize();
+    printf("argmax %d %g\n", index[0], out[0]);
+    index[0] = 0;
     with_storage([=](void* s, size_t& bytes) { cub::DeviceScan::InclusiveSum(s, bytes, x, out, n); });
     show("inclusive", out, n);
     with_storage([=](void* s, size_t& bytes) { cub::DeviceScan::ExclusiveSum(s, bytes, x, out, n); });
