@@ -18,12 +18,13 @@ from pathlib import Path
 from grader.execution.build.build import cpu_flags
 from grader.execution.build.precompiled import PRELUDE, headers_at_head, precompiled
 from grader.execution.programs import messages
+from grader.execution.programs.cuda_libraries import library_flags
 from grader.execution.programs.files import CUDA, C, Unit, read_text
 from grader.execution.programs.preprocess import Preprocessed, Refused, own_files, preprocess
 from grader.frontend.headers import headers_for
 from grader.frontend.rewrite import RewriteError, rewrite
 from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
-from grader.frontend.toolchain.compilers import Compiler, find_cxx, find_nvcc
+from grader.frontend.toolchain.compilers import Compiler, cuda_home, find_cxx, find_nvcc
 from grader.frontend.toolchain.process import Command, RunCommand, run_command
 from grader.simulator import hooks, library
 
@@ -203,6 +204,7 @@ def build_cuda(units: Sequence[Unit], options: Options, cache: BuildCache | None
     defines = list(dict.fromkeys(define for unit in units for define in unit.defines))
     argv = [*nvcc.command, f"-std={options.std}", "-O3", "-lineinfo", "-arch=native", "--expt-relaxed-constexpr"]
     argv += ["--extended-lambda", *defines, *include, *(str(unit.file) for unit in units), "-o", PROGRAM]
+    argv += library_flags(units, cuda_home(nvcc))
     key = digest(["cuda program", nvcc.identity, *argv, *(part for unit in units for part in _contents(unit))])
 
     def build(folder: Path) -> None:
