@@ -31,21 +31,22 @@ Grade = Callable[[Job], "Graded"]
 
 
 def begin() -> None:
-    """Prepare a worker process: it ends when its parent ends, ignores Ctrl-C, and uses one core."""
+    """Prepare a worker process: it ends when its parent ends, ignores Ctrl-C, and saves processor time."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    one_core()
+    save_time()
 
 
-def one_core() -> None:
-    """Limit this process to one thread. Other workers keep the other cores busy."""
+def save_time() -> None:
+    """Limit this process to one core, because other workers use the others, and a kernel to one case that times out."""
     import torch
 
     from grader.judge import cases
 
     torch.set_num_threads(1)
     cases.CHILDREN = 1
+    cases.MOST_TIMEOUTS = 1
 
 
 def in_utf8(content: bytes) -> bytes:

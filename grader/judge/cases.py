@@ -33,6 +33,10 @@ CHILDREN = min(2, os.cpu_count() or 1)
 """The number of children that work at the same time. Grading a class sets it to 1, because it already uses all cores.
 """
 MOST_TIMEOUTS = 2
+"""The number of cases that may exceed the time limit before the remaining ones are skipped.
+
+Grading a class sets it to 1: the kernel has failed, and each further case would take the whole limit.
+"""
 MOST_CRASHES = 4
 MOST_AHEAD = 64 << 20
 """The maximum total size, in bytes, of the inputs and outputs that are prepared before the kernel is built."""

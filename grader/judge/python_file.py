@@ -20,7 +20,7 @@ from grader.execution.python.child import Answer, Outcome, Python, Step, new_pyt
 from grader.execution.python.interpreter import find_interpreter
 from grader.execution.runner.answers import Ended
 from grader.execution.runner.tiers import in_force
-from grader.judge.cases import MOST_CRASHES, MOST_TIMEOUTS
+from grader.judge import cases as limits
 from grader.judge.events import CheckEvent
 from grader.judge.options import CheckOptions
 from grader.setup.errors import GraderError
@@ -127,8 +127,8 @@ class _Correct:
         for number, case in enumerate(self.task.cases, 1):
             own = self.task.case_seed(seed, case, "")
             result = CaseResult(case.name, "", SKIPPED, seed=own)
-            if timeouts >= MOST_TIMEOUTS or crashes >= MOST_CRASHES:
-                result.problem = "after_timeouts" if timeouts >= MOST_TIMEOUTS else "after_crashes"
+            if timeouts >= limits.MOST_TIMEOUTS or crashes >= limits.MOST_CRASHES:
+                result.problem = "after_timeouts" if timeouts >= limits.MOST_TIMEOUTS else "after_crashes"
             else:
                 self._run_case(case, own, result)
             timeouts += result.problem == "timeout"

@@ -42,7 +42,7 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
     """Replace Ray by a stand-in that runs in this process."""
     for patience in ("BEGIN", "SILENT"):  # a busy machine must not cause a timeout
         monkeypatch.setattr(cluster, patience, 3600.0)
-    monkeypatch.setattr(worker, "one_core", lambda: None)
+    monkeypatch.setattr(worker, "save_time", lambda: None)
     monkeypatch.setattr(worker, "grade", half_pass)
 
     def put(*ends: Exception | None) -> StandIn:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from grader.classroom import worker
 from grader.course.task import Call, Case, Exercise, Input, Output, normal
 from grader.execution.runner.answers import Answer, Done, Ended, Ok, Refused, Writers
 from grader.execution.runner.buffers import Buffers, as_bytes, prepare
@@ -425,6 +426,19 @@ def test_it_stops_after_several_crashes_or_timeouts(
     runs = ten(monkeypatch, result, on_run=told.append)
     assert [run.result.status for run in runs] == [FAILED] * ran + [SKIPPED] * (10 - ran) and len(told) == ran
     assert all(run.result.problem == reason for run in runs[ran:])
+
+
+def test_in_a_class_one_timeout_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    def result(run: Run) -> None:
+        run.result.status, run.result.problem = FAILED, "timeout" if run.case.name == "case 3" else "wrong"
+
+    monkeypatch.setattr(torch, "set_num_threads", lambda number: None)
+    monkeypatch.setattr(cases, "CHILDREN", 1)
+    monkeypatch.setattr(cases, "MOST_TIMEOUTS", 2)
+    worker.save_time()
+    runs = ten(monkeypatch, result)
+    assert [run.result.problem for run in runs] == ["wrong"] * 2 + ["timeout"] + ["after_timeouts"] * 7
+    assert [run.result.status for run in runs] == [FAILED] * 3 + [SKIPPED] * 7
 
 
 def test_no_case_starts_once_the_caller_has_enough(monkeypatch: pytest.MonkeyPatch) -> None:

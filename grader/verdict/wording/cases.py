@@ -22,8 +22,8 @@ _IN_SHORT = {
     "oom": "out of memory",
     "operations": "an operation has a wrong outcome",
     "memory": "out of memory",
-    "after_timeouts": "not run: too many cases did not finish in time",
-    "after_crashes": "not run: too many cases ended the process",
+    "after_timeouts": "not run, because an earlier case did not finish in time",
+    "after_crashes": "not run, because earlier cases ended the process",
 }
 
 
