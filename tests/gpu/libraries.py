@@ -78,7 +78,7 @@ def timed_lines(text: str, size: str) -> list[dict[str, Any]]:
 
 def in_turns(functions: dict[str, Callable[[], Any]]) -> dict[str, float]:
     """Return the median time of each function in microseconds, by CUDA events."""
-    flush = torch.empty(64 * 2**20, dtype=torch.int32, device="cuda")
+    flush = torch.empty(2**28, dtype=torch.int32, device="cuda")  # long enough to hide the host's part of a call
     times: dict[str, list[float]] = {name: [] for name in functions}
     for turn in range(WARMUP + ROUNDS):
         for name, function in functions.items():
@@ -94,7 +94,7 @@ def in_turns(functions: dict[str, Callable[[], Any]]) -> dict[str, float]:
 
 
 def attention_rows() -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Time attention at each length; return the rows, and the versions of cuDNN and of its front end."""
+    """Time attention at each length; return the rows, and the versions of cuDNN and its front end."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     sys.path.insert(0, str(ROOT / "lessons" / ATTENTION))
@@ -104,6 +104,7 @@ def attention_rows() -> tuple[list[dict[str, Any]], dict[str, Any]]:
     versions = {"cudnn": torch.backends.cudnn.version(), "cudnn_frontend": getattr(cudnn, "__version__", None)}
     if cudnn is None:
         print(MISSING, flush=True)
+        versions["note"] = MISSING
     handle = cudnn.create_handle() if cudnn else None
     mma = load_kernel(ROOT / "solutions/day12_tensor_cores_ampere/mma_flash_attention.cu", device="cuda")
     hopper = None
@@ -116,7 +117,7 @@ def attention_rows() -> tuple[list[dict[str, Any]], dict[str, Any]]:
     generator = torch.Generator("cuda").manual_seed(0)
     if cudnn:
         exact.plan(64)  # loads cuDNN
-    rows = []
+    rows: list[dict[str, Any]] = []
     for n in LENGTHS:
         longest = steps.padded(n)
         # Behind the last token there are zeros, which a causal mask hides from the tokens.
@@ -129,18 +130,18 @@ def attention_rows() -> tuple[list[dict[str, Any]], dict[str, Any]]:
         by_head = [tensor.transpose(0, 1)[None] for tensor in (q, k, v)]
         scale, token = HEAD_DIM**-0.5, q.stride(0)
         functions: dict[str, Callable[[], Any]] = {}
-        row: dict[str, Any] = {"length": n, "padded": longest}
+        size = f"{n} tokens"
         if cudnn:
-            for name, cache in (("build", exact), ("build_padded", steps)):
-                began = time.perf_counter()
-                cache.plan(n)
-                torch.cuda.synchronize()
-                row[f"{name}_ms"] = (time.perf_counter() - began) * 1e3
+            began = time.perf_counter()
+            exact.plan(n)
+            torch.cuda.synchronize()
+            seconds = time.perf_counter() - began
+            rows.append({"size": size, "name": "cuDNN, building the plan on the host", "us": seconds * 1e6})
             functions["cuDNN, a plan for this length"] = lambda q=q, k=k, v=v, o=outputs["plan"], n=n: exact.plan(n)(
                 q, k, v, o[:n]
             )
-            functions["cuDNN, the plan of a longer length"] = lambda p=padded, o=outputs["padded"], n=n: steps.plan(n)(
-                *p, o
+            functions[f"cuDNN, a plan for the next multiple of {STEP}"] = lambda p=padded, o=outputs["padded"], n=n: (
+                steps.plan(n)(*p, o)
             )
 
         def torchs(by_head: list[torch.Tensor] = by_head) -> torch.Tensor:
@@ -168,9 +169,8 @@ def attention_rows() -> tuple[list[dict[str, Any]], dict[str, Any]]:
             error = (outputs[name][:n].float() - expected).norm() / expected.norm()
             if not error < 0.01:
                 raise SystemExit(f"{name} is wrong at length {n}: relative error {error:.1e}")
-        row["us"] = in_turns(functions)
-        rows.append(row)
-        print(row, flush=True)
+        rows += [{"size": size, "name": name, "us": us} for name, us in in_turns(functions).items()]
+        print(f"{size}: {rows[-len(functions) - bool(cudnn) :]}", flush=True)
     return rows, versions
 
 

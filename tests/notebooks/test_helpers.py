@@ -24,6 +24,7 @@ from grader.report.notebook import (
     h200_table,
     least_seconds,
     lesson,
+    library_times,
     measure_here,
     pattern,
     requests,
@@ -268,6 +269,21 @@ def test_h200_goals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "exercises" / "goals.toml").write_text(goal.replace("softmax", "softmax_"))
     with pytest.raises(GraderError, match="did you mean day02_x/softmax"):
         h200_goals(folder)
+
+
+def test_library_times(tmp_path: Path) -> None:
+    assert "python -m tests.gpu.libraries" in str(library_times(tmp_path))
+    rows = [
+        {"size": "4 x 4", "name": "ours", "us": 12.5, "error": 1e-3},
+        {"size": "8 x 8", "name": "ours", "us": 25.0, "error": 2e-3},
+        {"size": "8 x 8", "name": "cuBLAS", "us": 20.0},
+    ]
+    record = {"gpu": "NVIDIA H200", "cuda": "13.0", "date": "2026-11-28", "command": "python", "rows": rows}
+    (tmp_path / "libraries_gpu.json").write_text(json.dumps(record | {"note": "one is missing"}))
+    head, ours, cublas, *rest = str(library_times(tmp_path)).splitlines()
+    assert head.split() == ["function", "4", "x", "4", "8", "x", "8", "error"]
+    assert ours.split()[0] == "ours" and ours.split()[-1] == "1e-03" and cublas.split()[0] == "cuBLAS"
+    assert "one is missing" in rest[1] and "NVIDIA H200" in rest[2]
 
 
 def test_h200_profiles(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ _HOMES = {
     "places": ["lesson"],
     "player": ["play"],
     "prediction": ["predict"],
-    "recorded": ["h200_goals", "h200_profiles", "h200_table", "measure_here"],
+    "recorded": ["h200_goals", "h200_profiles", "h200_table", "library_times", "measure_here"],
     "rooflines": ["intensity", "least_seconds", "roofline", "rooflines_here"],
     "source": ["show_source"],
     "verdicts": ["counts", "explain", "show", "verdict"],

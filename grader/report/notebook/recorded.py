@@ -92,6 +92,35 @@ def h200_profiles(day: str | Path) -> Panel:
     return Panel(Group(table, Text(""), paragraph(origin, style="quiet", indent=0)))
 
 
+def library_times(day: str | Path) -> Panel:
+    """Show the times of NVIDIA's libraries and of the course's kernels, as recorded on a GPU: a column for each size.
+
+    If nothing is recorded, print the command that records it.
+    """
+    folder = day if isinstance(day, Path) else lesson(day)
+    file = folder / "libraries_gpu.json"
+    if not file.exists():
+        return Panel(Text(f"Not recorded yet. On a GPU, `python -m tests.gpu.libraries {folder.name} --record` does."))
+    record = json.loads(file.read_text(encoding="utf-8"))
+    sizes = list(dict.fromkeys(row["size"] for row in record["rows"]))
+    functions: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in record["rows"]:
+        functions.setdefault(row["name"], {})[row["size"]] = row
+    errors = any("error" in row for row in record["rows"])
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    table.add_column("function")
+    for title in (*sizes, *(["error"] if errors else [])):
+        table.add_column(title, justify="right")
+    for name, rows in functions.items():
+        times = [microseconds(rows[size]["us"]) if size in rows else "" for size in sizes]
+        error = next((f"{row['error']:.0e}" for row in rows.values() if "error" in row), "")
+        table.add_row(name, *times, *([error] if errors else []))
+    notes = [record["note"]] if record.get("note") else []
+    origin = f"{record['gpu']}, CUDA {record['cuda']}, {record['date']}: {record['command']}"
+    texts = [paragraph(text, style="quiet", indent=0) for text in (*notes, origin)]
+    return Panel(Group(table, Text(""), *texts))
+
+
 _SHARES = {
     "DRAM, % of peak": "DRAM",
     "L2, % of peak": "L2",
