@@ -858,6 +858,7 @@ goal on a GPU is half the time of a bf16 cache.""",
         Case("a group of eight", **decode_sizes(2, 8, 1, 128, 67)),
         Case("keys in three parts", inputs=ANY_LENGTHS, **decode_sizes(3, 4, 1, 128, 150, splits=3)),
         Case("more parts than tiles", **decode_sizes(1, 3, 3, 64, 20, splits=7)),
+        Case("keys in eleven parts", **decode_sizes(1, 2, 1, 64, 650, splits=11)),
         Case("the new key is zero", inputs={"k_new": constant(0.0)}, **decode_sizes(1, 2, 1, 64, 4)),
         Case(
             "the new token has the largest score",
