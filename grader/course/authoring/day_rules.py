@@ -105,7 +105,7 @@ def strays(day: Day) -> Iterator[Problem]:
     for entry in (*day.exercises, *day.drafts):
         known |= {entry.skeleton, entry.solution, entry.wrong_kernels, *entry.designs}
         try:
-            known |= {entry.wrong_kernels.parent / m.file for m in read_mistakes(entry).wrong if m.file}
+            known |= {mistake.path(entry) for mistake in read_mistakes(entry).wrong}
         except GraderError:
             continue  # the exercise's own rules report this
     for part in ("exercises", "solutions", "tests/exercises"):

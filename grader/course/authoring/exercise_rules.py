@@ -205,7 +205,7 @@ def mistakes(draft: Draft) -> Iterator[Problem]:
         except GraderError as error:
             yield Problem(file, f"{mistake.name!r}: {error}", line)
         except OSError:
-            yield Problem(file, f"{mistake.name!r}: there is no file {mistake.file or entry.solution.name}", line)
+            yield Problem(file, f"{mistake.name!r}: there is no file {mistake.path(entry).name}", line)
     if entry.kind != "implement" and draft.mistakes.skeleton is None:
         yield Problem(file, "the table [skeleton] is missing: the stage at which the skeleton fails, and its message")
 

@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -32,36 +33,53 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True):
         return (self.stage,) if isinstance(self.stage, str) else self.stage
 
 
+class Change(Struct, frozen=True, forbid_unknown_fields=True):
+    """A replacement of a text in a kernel file."""
+
+    find: str
+    replace: str
+    count: int = 1
+    """The number of occurrences of ``find``."""
+
+
 class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One wrong kernel: the solution with a change, a separate file, or a separate file with a change.
+    """One wrong kernel: the solution, the skeleton or another file, with changes. Such a file may need no change.
 
     The changed text may also be in a header of the course that the solution includes: the header's text is then pasted
     into the file, as if the learner had written it there.
     """
 
     name: str
+    base: str = "solution"
+    """``solution``, ``skeleton``, or the name of a file beside the list of mistakes."""
     find: str = ""
     replace: str = ""
     count: int = 1
-    """The number of occurrences of ``find``."""
-    file: str = ""
-    """A file beside the list of mistakes; empty for the solution."""
+    also: tuple[Change, ...] = ()
+    """Further changes, made after the first."""
     case: str = ""
     """The only case that the tests run, because it catches the mistake. Empty if ``says`` names that case."""
 
+    def path(self, entry: Entry) -> Path:
+        """Return the path of the file to which the changes are made."""
+        named = {"solution": entry.solution, "skeleton": entry.skeleton}
+        return named.get(self.base) or entry.wrong_kernels.parent / self.base
+
     def text(self, entry: Entry) -> str:
         """Return the text of the whole wrong kernel."""
-        file = entry.wrong_kernels.parent / self.file if self.file else entry.solution
-        solution = file.read_text(encoding="utf-8")
-        if self.file and not self.find:
-            return solution
-        if self.find not in solution:
-            solution = _with_headers_pasted(solution)
-        found = solution.count(self.find) if self.find else 0
-        if found != self.count:
-            where = self.file or "the solution"
-            raise GraderError(f"{self.find!r} occurs {found} times in {where}, not {self.count}")
-        return solution.replace(self.find, self.replace)
+        path = self.path(entry)
+        text = path.read_text(encoding="utf-8")
+        if not self.find and path not in (entry.solution, entry.skeleton):
+            return text
+        where = f"the {self.base}" if path in (entry.solution, entry.skeleton) else self.base
+        for change in (Change(self.find, self.replace, self.count), *self.also):
+            if change.find not in text:
+                text = _with_headers_pasted(text)
+            found = text.count(change.find) if change.find else 0
+            if found != change.count:
+                raise GraderError(f"{change.find!r} occurs {found} times in {where}, not {change.count}")
+            text = text.replace(change.find, change.replace)
+        return text
 
 
 _OWN_INCLUDE = re.compile(r'^#include "(llmk/\w+\.cuh)"\n', re.MULTILINE)

@@ -60,7 +60,7 @@ BROKEN = [
     ("tests/exercises/day02_reductions/softmax.toml", r'says = ".*"', 'says = ""', r"softmax.toml:\d+: '.*' has no "
                                                                                    r"text that the learner must see"),
     ("tests/exercises/day02_reductions/softmax.toml", r"find = '''[^']*'''\nreplace = "
-                                                      r"'''[^']*'''", 'file = "none.cu"', r"softmax.toml:\d+: '.*': "
+                                                      r"'''[^']*'''", 'base = "none.cu"', r"softmax.toml:\d+: '.*': "
                                                                                           r"there is no file none.cu"),
     ("tests/exercises/day02_reductions/softmax.toml", r'stage = ".*"', 'stage = "quick"', r"softmax.toml: Invalid "
                                                                                           r"enum value 'quick'"),
