@@ -31,8 +31,10 @@ struct FewRows {
     static constexpr int kStep = 32;  // columns of x and weight per step
     static constexpr int kSteps = 2;  // steps per chunk
     static constexpr int kChunk = kSteps * kStep;
-    static constexpr int kEntries = 8;       // entries of 16 bytes in a lane's queue
-    static constexpr int kBlocks = 2 * 132;  // resident blocks of an H200
+    static constexpr int kEntries = 8;  // entries of 16 bytes in a lane's queue
+    // Resident blocks of an H200. The number does not come from the device, because it decides in which order sums are
+    // added: results are the same on every GPU. The simulated GPU has only 8 SMs.
+    static constexpr int kBlocks = 2 * 132;
     // Floats from one warp's sums to the next warp's: eight more than the sums, so that four warps' sums start in
     // different banks.
     template <int kWide>

@@ -33,7 +33,8 @@ struct Int4Rows {
     static constexpr int kPitch = kColumns + 4;  // floats from row to row of the sums; stores have no bank conflicts
     template <int kTiles>
     static constexpr int kSumBytes = 2 * kWarps * 8 * kTiles * kPitch * static_cast<int>(sizeof(float));
-    static constexpr int kSMs = 132;  // SMs of an H200: about as many blocks are launched
+    // SMs of an H200: about as many blocks are launched. The simulated GPU has only 8, and would count other traffic.
+    static constexpr int kSMs = 132;
 
     int rows;     // rows per block, at most 16
     int segment;  // columns of x in shared memory: all, or a multiple of kTwoTurns, or 0 if x does not fit
