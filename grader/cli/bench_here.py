@@ -54,9 +54,7 @@ def _measure(entries: list[Entry], file: Path, gpu: str) -> None:
     from grader.judge.timing.here import Measurer, run
 
     with progress(theme.console(sys.stderr)) as shown:
-        measurer = Measurer(shown.say)
-        for _ in run(entries, file, measurer.measure, gpu, shown.show):
-            pass
+        run(entries, file, Measurer(shown.say).measure, gpu, shown.show)
 
 
 class Progress:

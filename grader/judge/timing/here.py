@@ -9,15 +9,17 @@ Torch is not timed, which halves the time and the memory. ``grader bench`` compa
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course import Course, Entry
 from grader.course.task import Bench, Exercise, shape_of
+from grader.execution.build.build import compile_kernel
 from grader.execution.runner.gpu import gpu_architecture, uuid
 from grader.frontend.dtypes import ITEM_BYTES
 from grader.frontend.toolchain.compilers import find_nvcc
@@ -109,8 +111,8 @@ def run(
     measure: Callable[[Entry, Exercise, list[Size]], BenchReport],
     gpu: str,
     on_progress: Callable[[int, int, str], None],
-) -> Iterator[Entry]:
-    """Measure the sizes that ``file`` lacks and keep them in it. Yield each exercise that is complete.
+) -> None:
+    """Measure the sizes that ``file`` lacks, and keep the times of each exercise in it.
 
     ``on_progress`` is called with the number of sizes measured by this run, the number of sizes left, and the exercise
     that follows.
@@ -128,7 +130,6 @@ def run(
             on_progress(done, left, entry.variable)
             record(_merged(task, before, measure(entry, task, sizes)), entry, file)
             done, left = done + len(sizes), left - len(sizes)
-        yield entry
 
 
 class Measurer:
@@ -145,7 +146,8 @@ class Measurer:
             with turns.turn(uuid(), alone=True):
                 self._machine = measure_machine()
         try:
-            gpu_architecture(task.architecture)
+            self.say("building")
+            compile_kernel(entry.solution, "cuda", checks=False, arch=gpu_architecture(task.architecture))
             timings = self._time(entry, task, sizes)
         except GraderError as error:
             timings = [_untimed(task, size, error.message) for size in sizes]
@@ -156,23 +158,17 @@ class Measurer:
         import torch
 
         free = torch.cuda.mem_get_info()[0]
-        needed = {id(size): needed_bytes(task, *size) for size in sizes}
-        fitting = [size for size in sizes if needed[id(size)] <= free]
+        needed = [(size, needed_bytes(task, *size)) for size in sizes]
+        fitting = [size for size, total in needed if total <= free]
         timings = [
-            _untimed(
-                task,
-                size,
-                f"it needs at least {words.amount(needed[id(size)])}; {words.amount(free)} of the GPU are free",
-            )
-            for size in sizes
-            if size not in fitting
+            _untimed(task, size, f"it needs at least {words.amount(total)}; {words.amount(free)} of the GPU are free")
+            for size, total in needed
+            if total > free
         ]
-        try:
-            return timings + self._bench(entry, task, fitting) if fitting else timings
-        except (GraderError, torch.OutOfMemoryError):
-            if len(fitting) == 1:
-                raise
-        for size in fitting:  # time the others although one fails
+        if len(fitting) > 1:
+            with contextlib.suppress(GraderError):
+                return timings + self._bench(entry, task, fitting)
+        for size in fitting:  # one after the other, so that a size that fails does not stop the others
             try:
                 timings += self._bench(entry, task, [size])
             except GraderError as error:
