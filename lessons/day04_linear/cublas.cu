@@ -48,7 +48,7 @@ struct Layer {
 // out = x weight^T. A matrix in row order is its transpose in column order, so cuBLAS computes out^T = weight x^T:
 // A = weight is [in_features, out_features] for cuBLAS and needs CUBLAS_OP_T, B = x is [in_features, rows], and
 // C = out is [out_features, rows]. The leading dimension of each is its number of columns in row order.
-// `scale` is the type of alpha and beta, which the compute type determines.
+// Scale is the type of alpha and beta, which the compute type determines.
 template <typename Scale, typename T>
 void gemm(cublasHandle_t cublas, const Layer<T>& layer, cublasComputeType_t compute) {
     const Scale one = 1.0f, zero = 0.0f;

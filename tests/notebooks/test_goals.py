@@ -9,7 +9,7 @@ import pytest
 
 from grader.course import Course
 from grader.course.goals import read_goals
-from grader.report.notebook import h200_goals, h200_profiles, h200_table
+from grader.report.notebook import h200_goals, h200_profiles, h200_table, library_times
 from tests.goals import Mark, marks
 
 
@@ -21,9 +21,9 @@ def test_every_marked_sentence_agrees_with_the_record() -> None:
 
 
 def test_lessons_show_the_times_and_goals_of_the_present_record() -> None:
-    functions = {"h200_table": h200_table, "h200_goals": h200_goals, "h200_profiles": h200_profiles}
+    functions = {function.__name__: function for function in (h200_table, h200_goals, h200_profiles, library_times)}
     shown = dict.fromkeys(functions, 0)
-    call = re.compile(r"(h200_table|h200_goals|h200_profiles)\((?:HERE|here)((?:, \"\w+\")*)\)$")
+    call = re.compile(r"(h200_table|h200_goals|h200_profiles|library_times)\((?:HERE|here)((?:, \"\w+\")*)\)$")
     for day in Course().days:
         for cell in json.loads(day.lesson.read_text())["cells"]:
             found = call.search("".join(cell["source"])) if cell["cell_type"] == "code" else None
@@ -34,6 +34,7 @@ def test_lessons_show_the_times_and_goals_of_the_present_record() -> None:
                 shown[found[1]] += 1
     assert shown["h200_goals"] == len({goal.day for goal in read_goals(Course().root)}) and shown["h200_table"] > 10
     assert shown["h200_profiles"] == len(list((Course().root / "lessons").glob("*/profiles_gpu.json")))
+    assert shown["library_times"] == 3
 
 
 @pytest.mark.parametrize(
