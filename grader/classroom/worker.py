@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import signal
@@ -98,7 +99,7 @@ def grade(job: Job) -> Graded:
     """Grade one job; a failure of the grader affects only this job."""
     began = time.monotonic()
     graded = Graded()
-    entry = Course(job.root).find(job.exercise)
+    entry = _course(job.root).find(job.exercise)
     try:
         verdict = _verdict(job, entry)
     except GraderError as error:
@@ -111,6 +112,12 @@ def grade(job: Job) -> Graded:
     graded.verdicts.append(verdict)
     graded.seconds = time.monotonic() - began
     return graded
+
+
+@functools.cache
+def _course(root: Path) -> Course:
+    """Return the course of all jobs of this process, which is parsed once."""
+    return Course(root)
 
 
 def _without_seeds(verdict: Verdict) -> None:

@@ -29,7 +29,8 @@ def names() -> list[str]:
 def header_name(file: str) -> str:
     """Return the name of the course's header that a path in a compiler's message refers to; empty for other files."""
     folder, name = file.split("/")[-2:] if "/" in file else ("", file)
-    return f"{folder}/{name}" if folder == FOLDER.name and f"{folder}/{name}" in names() else ""
+    known = folder == FOLDER.name and name.endswith(".cuh") and (FOLDER / name).is_file()
+    return f"{folder}/{name}" if known else ""
 
 
 def with_headers(text: str, source: Source, name: str, translate: Callable[[str], str] = str) -> str:
