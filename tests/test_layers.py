@@ -6,6 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "grader" / "README.md").read_text()
 
@@ -22,3 +24,13 @@ def test_the_files_that_it_names_exist() -> None:
     named = set(re.findall(r"`([a-z_]+/[\w./]+)`", README))
     assert len(named) > 40
     assert not [name for name in named if not any((place / name).exists() for place in (ROOT, ROOT / "grader"))]
+
+
+@pytest.mark.parametrize("what", ["an exercise's name", "a finding"])
+def test_the_functions_of_a_walk_exist(what: str) -> None:
+    rows = README.split(f"### The walk of {what}")[1].split("```")[1].strip().splitlines()
+    assert len(rows) > 10
+    for file, function in (row.split()[:2] for row in rows):
+        text = (ROOT / "grader" / file).read_text()
+        defined = rf"def {function}\(" if file.endswith(".py") else rf"\n[\w*: ]* \*?{function}\("
+        assert re.search(defined, text), (file, function)
