@@ -150,11 +150,14 @@ void complete_cluster_after_exit(Thread& thread);
 // A block has ended: no thread waits at any of its barriers.
 void forget_arrivals(Block& block);
 
-// Does the same as sim::warp_exchange, for a function of libsim that a kernel called. `address` is the return address
-// in the kernel. `detail` (below 16) is a number that must be equal in all lanes; if the lanes' numbers differ, the
-// launch ends with a finding. Callers use different numbers for different instructions or arguments.
-void warp_exchange_from(Site site, const char* name, unsigned mask, void* arguments,
-                        void (*finish)(void* const*, unsigned), const void* address, unsigned detail = 0);
+// A general collective (mma.sync, ldmatrix, ...). Each lane passes a pointer to its arguments, which stay valid while
+// it waits. The last lane to arrive runs `finish` once; arguments[lane] is null for lanes that do not participate.
+// `name` appears in findings. The collective does not order memory accesses. `address` is the return address in the
+// kernel. `detail` (below 16) is a number that must be equal in all lanes; if the lanes' numbers differ, the launch ends
+// with a finding. Callers use different numbers for different instructions or arguments.
+using WarpFinish = void (*)(void* const arguments[32], unsigned participants);
+void warp_exchange_from(Site site, const char* name, unsigned mask, void* arguments, WarpFinish finish,
+                        const void* address, unsigned detail = 0);
 
 // Does the same as warp_exchange_from for the four warps of a warpgroup. arguments[thread] is null for a thread that
 // does not participate.

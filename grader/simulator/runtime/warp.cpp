@@ -340,10 +340,6 @@ void warp_exchange_from(Site site, const char* name, unsigned mask, void* argume
     exchange(Wait::exchange, site, name, mask, arguments, reinterpret_cast<uintptr_t>(finish), address, detail);
 }
 
-void warp_exchange(Site site, const char* name, unsigned mask, void* arguments, WarpFinish finish) {
-    warp_exchange_from(site, name, mask, arguments, finish, CALLER);
-}
-
 void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupFinish finish, const void* address,
                         unsigned detail) {
     exchange(Wait::warpgroup, site, name, whole_warp, arguments, reinterpret_cast<uintptr_t>(finish), address, detail);

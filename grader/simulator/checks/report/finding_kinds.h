@@ -86,7 +86,7 @@ struct UnwrittenElements {
     }
 };
 
-// The payload of a race. report.py adds the place of a nearby atomic operation when it reads the report.
+// The payload of a race. finding_reader.py adds the place of a nearby atomic operation.
 struct NearbyAtomic {
     template <typename Visit>
     void each(Visit&&) const {}

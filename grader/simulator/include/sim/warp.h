@@ -26,12 +26,6 @@ unsigned warp_match_all(Site site, unsigned mask, uint64_t value, bool* all_equa
 uint32_t warp_reduce(Site site, Reduce kind, unsigned mask, uint32_t value, bool is_signed);
 [[gnu::noinline]] unsigned active_mask();
 
-// A general collective (mma.sync, ldmatrix, ...). Each lane passes a pointer to its arguments, which stay valid while
-// it waits. The last lane to arrive runs `finish` once; arguments[lane] is null for lanes that do not participate.
-// `name` appears in findings. The collective does not order memory accesses.
-using WarpFinish = void (*)(void* const arguments[32], unsigned participants);
-void warp_exchange(Site site, const char* name, unsigned mask, void* arguments, WarpFinish finish);
-
 // A shuffle of any trivially copyable type of up to 8 bytes.
 template <typename T>
 inline T shuffle(Site site, Shuffle kind, unsigned mask, T value, unsigned argument, int width = 32) {
