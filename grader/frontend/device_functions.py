@@ -33,6 +33,8 @@ class DeviceFunctions:
         self.check_launch_bounds(declaration, brace)
         self._guard_local_arrays(declaration, brace)
         self._take_from_heap(declaration, brace)
+        if self.region.alone:
+            self._refuse_static_variables(declaration, brace)
         return after
 
     def _register_clusters(self, declaration: Sequence[Token], brace: int) -> str:
@@ -86,6 +88,29 @@ class DeviceFunctions:
         for token, after in zip(self.tokens[brace:end], self.tokens[brace + 1 : end]):
             if token.kind == "word" and token.text == "new" and after.text != "(":
                 self.region.edit(token.end, token.end, " (::sim::heap)")
+
+    def _refuse_static_variables(self, declaration: Sequence[Token], brace: int) -> None:
+        """Raise RewriteError for a static variable in device code, unless it is constant or in shared memory.
+
+        On a GPU it lives in global memory, but here it would lie among the variables of the host.
+        """
+        if not {"__global__", "__device__"} & set(words_before_parameters(declaration)):
+            return
+        end = closing(self.tokens, brace) or len(self.tokens)
+        spend(self.source, self.tokens[brace], (end - brace) // 8)
+        for i in range(brace, end):
+            if self.tokens[i].text != "static":
+                continue
+            stop = next((k for k in range(i, end) if self.tokens[k].text in (";", "=", "{")), end)
+            spend(self.source, self.tokens[i], stop - i)
+            words = {t.text for t in self.tokens[i:stop]}
+            if not words & {"const", "constexpr", "__shared__", "("}:  # "(" belongs to a function of a local class
+                raise error_at(
+                    self.source,
+                    self.tokens[i],
+                    "a static variable in device code is not simulated",
+                    "Declare it before the function, as a __device__ variable.",
+                )
 
     @functools.cached_property
     def _macros(self) -> set[str]:

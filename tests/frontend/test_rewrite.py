@@ -311,6 +311,9 @@ def test_a_launch_with_branches_of_the_preprocessor_in_it():
         ("void f() {\n <<<1, 2>>>(); }", 2, "no kernel's name before"),
         ("__global__ void k() {\n __shared__ int n = 3; }", 2, "initializer"),
         ("__shared__ int n;", 1, "outside a kernel"),
+        ("__global__ void k() {\n static int n[4] = {1}; }", 2, "a static variable in device code"),
+        ("template <class T> __device__ void f() {\n if (a) { static T n; } }", 2, "a static variable in device code"),
+        ("__global__ void k() {\n static __device__ int n; }", 2, "a static variable in device code"),
         ("__global__ void k() {\n __shared__ float a\n#if A\n [3]\n#else\n [4]\n#endif\n; }", 3, "#if inside"),
     ],
 )
@@ -318,6 +321,22 @@ def test_errors_name_the_construct_and_the_line(code, line, says):
     with pytest.raises(RewriteError, match=says) as caught:
         rewrite(code)
     assert caught.value.line == line and caught.value.source_line
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "static const float table[2] = {1, 2};",
+        "static constexpr int n = 4;",
+        "static __shared__ float s[4];",
+        "struct S { static __device__ int f() { return 1; } };",
+        "static_assert(n == 4);",
+    ],
+)
+def test_other_static_declarations_in_device_code_are_accepted(statement):
+    rewrite(f"__global__ void k() {{ {statement} }}")
+    rewrite("void f() { static int calls = 0; ++calls; }")
+    rewrite("__global__ void k() { static int n; }", alone=False)
 
 
 def test_code_that_the_preprocessor_removes_is_no_error():
