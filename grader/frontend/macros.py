@@ -27,7 +27,7 @@ def expanded(source: Source) -> Sequence[Token]:
         return source.tokens
     result: list[Token] = []
     try:
-        for token in _expand(source.tokens, macros, frozenset()):
+        for token in _expand(source.tokens, macros, set()):
             result.append(token)
             if len(result) > _MOST:
                 return source.tokens
@@ -45,7 +45,7 @@ class Expander:
     def expanded(self, tokens: Sequence[Token]) -> Sequence[Token]:
         """Return the tokens after macro expansion; the same tokens if the result is too large."""
         try:
-            result = list(itertools.islice(_expand(tokens, self._macros, frozenset()), _MOST + 1))
+            result = list(itertools.islice(_expand(tokens, self._macros, set()), _MOST + 1))
         except (_TooMany, RecursionError):
             return tokens
         return result if len(result) <= _MOST else tokens
@@ -88,10 +88,11 @@ def _simple(source: Source) -> dict[str, Macro]:
     }
 
 
-def _expand(tokens: Sequence[Token], macros: Mapping[str, Macro], inside: frozenset[str]) -> Iterator[Token]:
+def _expand(tokens: Sequence[Token], macros: Mapping[str, Macro], inside: set[str]) -> Iterator[Token]:
     """Yield the tokens with macros expanded.
 
-    ``inside`` are the macros that are being expanded; C does not expand them again inside their own expansion.
+    ``inside`` are the macros that are being expanded; C does not expand them again inside their own expansion. The set
+    changes during the expansion and is restored at its end.
     """
     i = 0
     while i < len(tokens):
@@ -117,7 +118,9 @@ def _expand(tokens: Sequence[Token], macros: Mapping[str, Macro], inside: frozen
             body += given.get(word.text, [Token(word.kind, word.text, place, place + 1)])
         if len(body) > _MOST:
             raise _TooMany
-        yield from _expand(body, macros, inside | {macro.name})
+        inside.add(macro.name)
+        yield from _expand(body, macros, inside)
+        inside.discard(macro.name)
         i = end
 
 

@@ -15,6 +15,7 @@ import datetime
 import json
 import platform
 import random
+import re
 import resource
 import struct
 import time
@@ -46,8 +47,15 @@ RECORD = HERE / "fuzz.json"
 LONGEST = 256 << 10
 
 SECONDS_PER_BYTE, SECONDS = 60e-6, 0.5
+MOST_SECONDS, MANY_BYTES = 2.0, 150_000
+"""The maximum processor time for a text of up to ``MANY_BYTES``. A larger text may take proportionally longer."""
 MEMORY_PER_BYTE, MEMORY = 4000, 48 << 20
 """Memory limits: bytes for each byte of a text, plus a fixed amount that covers loading the simulator's library."""
+
+
+def seconds_allowed(size: int) -> float:
+    """Return the limit of processor time for a text of this size in bytes."""
+    return min(SECONDS + SECONDS_PER_BYTE * size, MOST_SECONDS * max(1.0, size / MANY_BYTES))
 
 
 def front_end(text: str) -> None:
@@ -153,7 +161,7 @@ def attempt(reader: Callable[[str], None], text: str, tried: Tried) -> None:
     tried.most_memory = max(tried.most_memory, memory)
     if size >= 4096:
         tried.most_memory_per_byte = max(tried.most_memory_per_byte, memory / size)
-    if seconds > SECONDS + SECONDS_PER_BYTE * size or memory > MEMORY + MEMORY_PER_BYTE * size:
+    if seconds > seconds_allowed(size) or memory > MEMORY + MEMORY_PER_BYTE * size:
         tried.too_much.append(f"{seconds:.2f} s, {memory} bytes for {size}: {text[:400]!a}")
 
 
@@ -240,6 +248,40 @@ def mutated(draw: random.Random, text: str) -> str:
     return text
 
 
+_MACROS = """
+#define M0(x) ((x) + 1)
+#define M1(x) M0(x) * M0(x)
+#define M2 <<<1, 32>>>
+#define M3(a, b) a##b
+#define M4(a) #a
+#define M5(...) f(__VA_ARGS__)
+#define M6 __global__ void
+#define M7(x) {x
+#define M8 __shared__ float
+#define M9(x) M9(x) x
+""".strip().splitlines(keepends=True)
+
+
+def with_macros(draw: random.Random, text: str) -> str:
+    """Return the text with macros, and with many copies of some lines that use them and define different names."""
+    lines = text.splitlines(keepends=True) or [text]
+    first = draw.randrange(len(lines))
+    last = first + draw.choice([1, 3, 10, 40])
+    piece = "".join(lines[first:last])
+    words = re.findall(r"[A-Za-z_]\w*", piece) or ["x"]
+    for word in draw.choices(words, k=draw.randint(1, 3)):
+        use = draw.choice(
+            ["M0({0})", "M1({0})", "M2", "M3({0}, 1)", "M4({0})", "M5({0}, 2)", "M6 {0}", "M7({0})", "M8 {0}"]
+        )
+        piece = re.sub(rf"\b{word}\b", use.format(word), piece, count=draw.choice([0, 1]))
+    renamed = draw.choice(words)
+    copies = min(draw.choice([10, 200, 5000]), LONGEST // max(1, len(piece)) + 1)
+    many = "".join(re.sub(rf"\b{renamed}\b", f"{renamed}{i}", piece) for i in range(copies))
+    definitions = "".join(draw.sample(_MACROS, draw.randint(1, len(_MACROS))))
+    before, after = "".join(lines[:first]), "".join(lines[last:])
+    return (definitions + draw.choice(["", before]) + many + draw.choice(["", after]))[:LONGEST]
+
+
 def drawn() -> st.SearchStrategy[str]:
     """Return a strategy for tokens of CUDA in any order, each repeated."""
     words = [*_NASTY, *" ".join(family(2) for family in FRONT_END.values()).split(), "float", "x", "0", "=", "*"]
@@ -295,6 +337,9 @@ def changed(reader: str, draw: random.Random) -> Iterator[str]:
             continue
         if reader == "report" and draw.random() < 0.7:
             yield json.dumps(exchanged(draw, json.loads(text)))[:LONGEST]
+        elif reader == "front end" and draw.random() < 0.4:
+            text = with_macros(draw, text)
+            yield draw.choice([text, mutated(draw, text)])
         else:
             yield mutated(draw, text)
 

@@ -24,6 +24,18 @@ FRONT_END: dict[str, Callable[[int], str]] = {
     "#if": lambda n: "#if X\n" * n,
     "#if after #if": lambda n: "#if X\n;\n#else\n#endif\n" * n,
     "#define": lambda n: "#define a b c\n" * n,
+    "a macro and functions": lambda n: (
+        "#define ONE(x) ((x) + 1)\n"
+        + "".join(f"__device__ int f{i}(int x) {{ return ONE(x) * x; }}\n" for i in range(n))
+    ),
+    "a macro and kernels": lambda n: (
+        "#define GO <<<1, 32>>>\n"
+        + "".join(f"__global__ void f{i}(int* x) {{}}\nvoid g{i}(int* x) {{ f{i} GO(x); }}\n" for i in range(n))
+    ),
+    "macros of macros": lambda n: (
+        "#define M0(x) x x\n" + "".join(f"#define M{i + 1}(x) M{i}(x)\n" for i in range(n)) + f"int a = M{n}(1);\n"
+    ),
+    "uses of a macro": lambda n: "#define ONE(x) ((x) + 1)\nint a = " + "ONE(" * min(n, 250) + ("+ ONE(1)" * n) + ";\n",
     "parameters of a macro": lambda n: (
         f"#define M({','.join(f'a{i}' for i in range(n))}) " + " ".join(f"__shared__ int a{i};" for i in range(n))
     ),

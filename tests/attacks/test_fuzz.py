@@ -118,7 +118,7 @@ def test_the_record_has_no_failures() -> None:
     assert data["allowed"]["memory_per_byte"] <= fuzz.MEMORY_PER_BYTE and data["allowed"]["memory"] <= fuzz.MEMORY
     for name, tried in data["readers"].items():
         assert not tried["crashes"] and not tried["too_much"] and tried["inputs"] >= 2000, f"{name}: {again}"
-        assert tried["most_seconds"] <= fuzz.SECONDS + fuzz.SECONDS_PER_BYTE * tried["most_seconds_of"], name
+        assert tried["most_seconds"] <= fuzz.seconds_allowed(tried["most_seconds_of"]), name
     assert fuzz.show(data) == 0
     data["readers"]["answer"]["crashes"].append("ValueError of ...")
     assert fuzz.show(data) == 1
