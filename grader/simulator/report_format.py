@@ -292,6 +292,7 @@ class Report(_Part):
     graphs: Count = 0
     async_bytes: Count = 0
     prefetched_bytes: Count = 0
+    early_bytes: Count = 0
     traces: Annotated[list[Traced], Meta(max_length=MOST)] = []
     executed: Annotated[list[tuple[Count, Small, Count, Count, Count]], Meta(max_length=MOST)] | None = None
     """For each basic block: address in the kernel library, kernel, executions by lanes, executions by warps, possible

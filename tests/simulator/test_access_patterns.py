@@ -204,6 +204,12 @@ def test_prefetched_bytes_are_counted():
     assert report("async_copies").totals["prefetched_bytes"] == 0
 
 
+def test_early_bytes_were_in_flight_when_another_block_was_read():
+    totals = report("early_copies").totals
+    assert (totals["async_bytes"], totals["early_bytes"]) == (5 * 512, 3 * 512)
+    assert report("prefetched_copies").totals["early_bytes"] == 0
+
+
 def test_the_launch_of_a_graph_is_one_submission():
     totals = report("replays").totals
     assert (totals["launches"], totals["submissions"], totals["graphs"]) == (7, 5, 1)

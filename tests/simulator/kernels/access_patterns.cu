@@ -1,6 +1,7 @@
 // Each kernel has one access pattern, so that tests can compare counters with counts derived by hand.
 // Comments say what the simulator must count. Launches have one block of 32 threads unless a comment says otherwise.
 // x and out have n floats.
+#include <cooperative_groups.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -295,6 +296,42 @@ __global__ void prefetched_copies_kernel(const float* x, float* out, int n) {
 }
 extern "C" void prefetched_copies(const float* x, float* out, int n, cudaStream_t stream) {
     prefetched_copies_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+// Copies in the second block: one is in flight when the block reads what the first block has written, two are not. After
+// the grid barrier, one more copy of each block has been in flight.
+__global__ void early_copies_kernel(const float* x, float* out, int* flag) {
+    __shared__ float4 tile[4][32];
+    const float4* from = reinterpret_cast<const float4*>(x) + threadIdx.x;
+    if (blockIdx.x == 0) {
+        if (threadIdx.x == 0) atomicExch(flag, 1);
+    } else {
+        __pipeline_memcpy_async(&tile[0][threadIdx.x], from, 16);
+        __pipeline_commit();
+        __pipeline_wait_prior(0);
+        __pipeline_memcpy_async(&tile[1][threadIdx.x], from + 32, 16);
+        __pipeline_commit();
+        while (threadIdx.x == 0 && atomicAdd(flag, 0) == 0) {
+        }
+        __syncthreads();
+        __pipeline_wait_prior(0);
+        __pipeline_memcpy_async(&tile[2][threadIdx.x], from + 64, 16);
+        __pipeline_commit();
+        __pipeline_wait_prior(0);
+    }
+    __pipeline_memcpy_async(&tile[3][threadIdx.x], from + 96, 16);
+    __pipeline_commit();
+    cooperative_groups::this_grid().sync();
+    __pipeline_wait_prior(0);
+    out[32 * blockIdx.x + threadIdx.x] = tile[3][threadIdx.x].x;
+}
+extern "C" void early_copies(const float* x, float* out, int n, cudaStream_t stream) {
+    int* flag = nullptr;
+    cudaMallocAsync(&flag, sizeof(int), stream);
+    cudaMemsetAsync(flag, 0, sizeof(int), stream);
+    void* arguments[] = {&x, &out, &flag};
+    cudaLaunchCooperativeKernel(early_copies_kernel, dim3(2), dim3(32), arguments, 0, stream);
+    cudaFreeAsync(flag, stream);
 }
 
 // Launches two kernels or copies, and then three times a graph that consists of two.

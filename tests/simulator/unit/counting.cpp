@@ -130,9 +130,11 @@ CASE(submissions_graphs_and_async_bytes_are_counted) {
     count_graph();
     count_async_copy(64);
     count_prefetched(16);
-    CHECK(submissions() == 2 && graphs() == 1 && async_bytes() == 64 && prefetched_bytes() == 16);
-    return_async_bytes(48, 8);
-    CHECK(submissions() == 2 && async_bytes() == 48 && prefetched_bytes() == 8);
+    count_early(32);
+    CHECK(submissions() == 2 && graphs() == 1 && async_bytes() == 64 && prefetched_bytes() == 16 &&
+          early_bytes() == 32);
+    return_async_bytes(48, 8, 4);
+    CHECK(submissions() == 2 && async_bytes() == 48 && prefetched_bytes() == 8 && early_bytes() == 4);
     forget_submissions();
-    CHECK(submissions() + graphs() + async_bytes() + prefetched_bytes() == 0);
+    CHECK(submissions() + graphs() + async_bytes() + prefetched_bytes() + early_bytes() == 0);
 }

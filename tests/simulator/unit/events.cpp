@@ -209,7 +209,8 @@ CASE(launch_begins_with_empty_state) {
         CHECK_EQUAL(the_launch.concurrent, workers > 1);
         CHECK(the_launch.arrays.empty() && !the_launch.has_dynamic_array && the_launch.changed.size() == 0);
         CHECK(the_launch.sites_before == site_count() && the_launch.async_before == async_bytes());
-        CHECK(the_launch.prefetched_before == prefetched_bytes() && launch.checks_enabled && !the_launch.exact);
+        CHECK(the_launch.prefetched_before == prefetched_bytes() && the_launch.early_before == early_bytes());
+        CHECK(launch.checks_enabled && !the_launch.exact);
         launch_end(launch);
     }
     sim::Launch launch = launch_of(dim3(1u << 28), dim3(32));  // more blocks than serial numbers
@@ -289,9 +290,10 @@ CASE(rolled_back_launch_leaves_no_state) {
     worker.overwritten.push({&x.cell(3), before, key(x.at(3)), 0x3f800000, 0, 4});
     x.cell(3).write = grid.thread(0, 0).epoch;
     size_t sites = the_launch.sites_before;
-    uint64_t copied = async_bytes(), prefetched = prefetched_bytes();
+    uint64_t copied = async_bytes(), prefetched = prefetched_bytes(), early = early_bytes();
     count_async_copy(64);
     count_prefetched(32);
+    count_early(16);
     read(grid, x, 0, 0, 5);
     CHECK(site_count() > sites && !worker.touched.empty());
     size_t words = worker.sectors->words;
@@ -306,7 +308,7 @@ CASE(rolled_back_launch_leaves_no_state) {
     CHECK(worker.known_barriers.size() == 0 && worker.sectors->first[0] == words);
     CHECK(!state_of(grid.block(0)) && !state_of(grid.block(1)) && !log_of(code));
     CHECK_EQUAL(site_count(), sites);
-    CHECK(async_bytes() == copied && prefetched_bytes() == prefetched);
+    CHECK(async_bytes() == copied && prefetched_bytes() == prefetched && early_bytes() == early);
     CHECK(past_launches().back().number == 0 && !the_launch.launch);
     CHECK(kernel(0).launches == 0 && kernel(0).sites->empty());
     // The launch runs again, and its blocks get new serial numbers.

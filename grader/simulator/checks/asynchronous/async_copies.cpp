@@ -199,8 +199,8 @@ void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, 
         extras.copies = static_cast<Growable<AsyncCopy>*>(calloc(1, sizeof *extras.copies));
         if (!extras.copies) abort();
     }
-    extras.copies->push(
-        {reinterpret_cast<uintptr_t>(shared), static_cast<uint32_t>(bytes), extras.copy_group, 0, false});
+    extras.copies->push({reinterpret_cast<uintptr_t>(shared), static_cast<uint32_t>(bytes), extras.copy_group,
+                         state.epoch.with_time(Epoch::time_pending), 0, false, state.block->foreign_reads});
     count_async_copy(bytes);
 }
 
@@ -216,7 +216,6 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
         record_number(thread, EventKind::cp_async_wait, thread.call_address, groups_that_may_be_pending);
     if (!state.extras || !state.extras->copies) return;
     Growable<AsyncCopy>& copies = *state.extras->copies;
-    Epoch pending = state.epoch.with_time(Epoch::time_pending);
     size_t done = 0;
     for (; done < copies.size(); ++done) {
         const AsyncCopy& copy = copies[done];
@@ -224,8 +223,9 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
         if (is_recorded(*thread.block))
             record(thread, EventKind::copy_complete, nullptr, reinterpret_cast<const void*>(copy.shared), copy.bytes);
         each_cell(find_shared(*state.block, copy.shared), copy.shared, copy.bytes, [&](ShadowCell& cell) {
-            if (cell.write == pending) cell.write = state.epoch;
+            if (cell.write == copy.pending) cell.write = state.epoch;
         });
+        if (!copy.operation && copy.foreign_reads != state.block->foreign_reads) count_early(copy.bytes);
     }
     size_t kept = copies.size() - done;
     size_t prefetched = 0;

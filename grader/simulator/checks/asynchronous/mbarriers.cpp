@@ -3,6 +3,7 @@
 #include <new>
 
 #include "checks/core/access.h"
+#include "checks/counting/counting.h"
 #include "checks/synchronization/clusters.h"
 #include "checks/report/findings.h"
 #include "checks/synchronization/races.h"
@@ -27,6 +28,7 @@ struct Written {
     const ThreadState* by;
     const void* from;           // source of the copy if it is in shared memory, else null
     bool is_done, is_complete;  // the operation has finished; its mbarrier phase is complete
+    uint32_t foreign_reads;     // of the block, when the copy began
 };
 
 // An execution of tcgen05.commit. `number` is greater than the numbers of all operations that the commit covers.
@@ -59,6 +61,9 @@ class Phases {
         arriving_.add_lane(thread.warp->warp->index, thread.lane, time);
     }
     void write(const Written& written) { written_.push(written); }
+    void take_copies(const Phases& before) {
+        for (const Written& written : before.written_) written_.push(written);
+    }
     void commit(const Commit& commit) { commits_.push(commit); }
 
     void done(const ThreadState& thread, uint64_t number) {
@@ -66,6 +71,7 @@ class Phases {
         for (Written& written : written_) {
             if (written.number != number) continue;
             written.is_done = true;
+            if (written.foreign_reads != written.by->block->foreign_reads) count_early(written.bytes);
             add_time(thread, written.arrived.time());
         }
     }
@@ -108,16 +114,28 @@ class Phases {
 
     bool awaited() const { return awaited_; }
 
+    void replace_write(const Written& written, Epoch epoch) {
+        // With a CTA pair, the write may be in the other block's shared memory. A cp.async has the address 0.
+        BlockState* owner = owner_of_shared(*block_, written.address);
+        each_cell(find_shared(owner ? *owner : *block_, written.address), written.address, written.bytes,
+                  [&](ShadowCell& cell) {
+                      if (cell.write == written.pending) cell.write = epoch;
+                  });
+    }
+
+    void keep_pending() {
+        for (Written& written : written_) {
+            const Epoch pending = written.by->epoch.with_time(Epoch::time_pending);
+            replace_write(written, pending);
+            written.pending = pending;
+        }
+    }
+
     void show_what_arrived() {
         size_t kept = 0;
         for (Written& written : written_) {
             if (written.is_complete) {
-                // With a CTA pair, the write may be in the other block's shared memory. A cp.async has the address 0.
-                BlockState* owner = owner_of_shared(*block_, written.address);
-                each_cell(find_shared(owner ? *owner : *block_, written.address), written.address, written.bytes,
-                          [&](ShadowCell& cell) {
-                              if (cell.write == written.pending) cell.write = written.arrived;
-                          });
+                replace_write(written, written.arrived);
             } else {
                 written_[kept++] = written;
             }
@@ -164,13 +182,14 @@ class Phases {
 Phases& phases_of(Mbarrier& barrier) {
     BlockState& block = *state_of(*barrier.block);
     auto* phases = static_cast<Phases*>(barrier.checks);
-    // A grid barrier orders everything before it.
-    if (phases && phases->serial() != block.serial) {
+    if (phases && phases->serial() == block.serial) return *phases;
+    auto* fresh = new Phases(barrier, block);
+    if (phases) {  // a grid barrier orders everything before it, but waits for no copy
+        fresh->take_copies(*phases);
         delete phases;
-        phases = nullptr;
     }
-    if (!phases) barrier.checks = phases = new Phases(barrier, block);
-    return *phases;
+    barrier.checks = fresh;
+    return *fresh;
 }
 
 // The mbarrier object itself: initialization is a write, every other operation is atomic.
@@ -196,6 +215,22 @@ void free_bulk_state(BulkState* state) {
     if (!state) return;
     state->~BulkState();
     free(state);
+}
+
+void keep_copies_pending(BlockState& block) {
+    for (unsigned i = 0; i < block.block->thread_count; ++i) {
+        ThreadState& thread = block.threads[i];
+        if (!thread.extras || !thread.extras->copies) continue;
+        const Epoch pending = thread.epoch.with_time(Epoch::time_pending);
+        for (AsyncCopy& copy : *thread.extras->copies) {
+            each_cell(find_shared(block, copy.shared), copy.shared, copy.bytes, [&](ShadowCell& cell) {
+                if (cell.write == copy.pending) cell.write = pending;
+            });
+            copy.pending = pending;
+        }
+    }
+    for (Mbarrier* barrier = block.block->mbarriers; barrier; barrier = barrier->next)
+        if (barrier->checks) static_cast<Phases*>(barrier->checks)->keep_pending();
 }
 
 bool seen_by_bulk_copies(const ThreadState& thread, Epoch write) {
@@ -294,14 +329,14 @@ void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void
     if (is_recorded(*thread.block)) record(thread, EventKind::mbarrier_arrive, address, barrier.object, 8);
     Phases& phases = phases_of(barrier);
     Epoch pending = state.epoch.with_time(Epoch::time_pending);
-    phases.write({0, 0, pending, state.epoch, number, nullptr, &state, nullptr, false, false});
+    phases.write({0, 0, pending, state.epoch, number, nullptr, &state, nullptr, false, false, 0});
     if (state.extras && state.extras->copies) {
         for (AsyncCopy& copy : *state.extras->copies) {
             if (copy.operation) continue;
             copy.operation = number;
             if (is_recorded(*thread.block)) note_copy(number, copy.shared, copy.bytes);
-            phases.write(
-                {copy.shared, copy.bytes, pending, state.epoch, number, nullptr, &state, nullptr, false, false});
+            phases.write({copy.shared, copy.bytes, copy.pending, state.epoch, number, nullptr, &state, nullptr, false,
+                          false, copy.foreign_reads});
         }
     }
     set_time(state, ++state.block->time);
@@ -354,7 +389,8 @@ void bulk_load(Thread& thread, const BulkCopy& copy, bool reads, Mbarrier& barri
     Phases& phases = phases_of(barrier);
     bool from_shared = reads && in_shared(*state.block, reinterpret_cast<uintptr_t>(copy.map.address));
     phases.write({reinterpret_cast<uintptr_t>(copy.shared), copy.bytes(), pending, state.epoch.with_atomic(true),
-                  number, address, &state, from_shared ? copy.map.address : nullptr, false, false});
+                  number, address, &state, from_shared ? copy.map.address : nullptr, false, false,
+                  state.block->foreign_reads});
     set_time(state, ++state.block->time);
 }
 

@@ -49,4 +49,7 @@ Epoch bulk_copy(ThreadState& thread, const BulkCopy& copy, bool reads, const voi
 // Returns whether a fence.proxy.async makes an ordinary write visible to the bulk copies that the thread starts now.
 bool seen_by_bulk_copies(const ThreadState& thread, Epoch write);
 
+// Called after a grid barrier, which waits for no copy: copies in flight remain later than all accesses.
+void keep_copies_pending(BlockState& block);
+
 }  // namespace sim::checks

@@ -2,6 +2,7 @@
 #include "runtime/events.h"
 
 #include "checks/core/access.h"
+#include "checks/asynchronous/mbarriers.h"
 #include "checks/synchronization/clusters.h"
 #include "checks/counting/counting.h"
 #include "checks/memory/errors.h"
@@ -87,6 +88,7 @@ void launch_begin(Launch& launch) {
     the_launch.sites_before = site_count();
     the_launch.async_before = async_bytes();
     the_launch.prefetched_before = prefetched_bytes();
+    the_launch.early_before = early_bytes();
     if (!begin_ordered_launch(launch)) launch.checks_enabled = false;
     the_launch.exact = the_launch.exact || the_launch.cluster_size > 1;
 }
@@ -118,7 +120,7 @@ void launch_rolled_back(Launch&) {
     forget_held_races();
     forget_read_only_loads();
     forget_site_ids(the_launch.sites_before);
-    return_async_bytes(the_launch.async_before, the_launch.prefetched_before);
+    return_async_bytes(the_launch.async_before, the_launch.prefetched_before, the_launch.early_before);
     past_launches().back().number = 0;  // 0 makes every later operation count the launch as complete
     end_ordered_launch();
     the_launch.launch = nullptr;
@@ -291,9 +293,13 @@ void grid_sync(Launch&) {
                 settle_lanes(block->warps[w], ~block->block->warps[w].exited & block->block->warps[w].existing);
             if (is_recorded(*block->block)) record_barrier(*block->block, grid_number);
             flush_block(*block);
+            ++block->foreign_reads;
         }
     });
     grid_joined();
+    each_worker([](WorkerState& worker) {
+        for (BlockState* block : worker.blocks) keep_copies_pending(*block);
+    });
 }
 
 void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope scope, const void* address) {

@@ -143,6 +143,7 @@ BlockState& begin_block(Block& block) {
     state->cluster_first = the_launch.first_serial + static_cast<uint32_t>(block.cluster->linear * block.cluster->size);
     state->first_serial = state->serial = state->cluster_first + block.rank;
     state->remote = nullptr;
+    state->foreign_reads = 0;
     state->time = state->barrier_time = 1;  // time 0 is before everything that the block does
     state->extras = state->fenced = state->exit_reported = state->heard_others = false;
     state->barrier_known = nullptr;

@@ -54,8 +54,10 @@ struct AsyncCopy {
     uintptr_t shared;
     uint32_t bytes;
     uint32_t group;
-    uint64_t operation;  // number of the mbarrier arrival that follows the copy; 0: none
-    bool overtaken;      // the thread has waited for an older copy, but not for this one
+    Epoch pending;           // the epoch of the cells until a thread has waited
+    uint64_t operation;      // number of the mbarrier arrival that follows the copy; 0: none
+    bool overtaken;          // the thread has waited for an older copy, but not for this one
+    uint32_t foreign_reads;  // of its block, when the copy began
 };
 
 struct BulkState;
@@ -143,9 +145,10 @@ struct BlockState {
     uint32_t serial;
     uint32_t cluster_first;  // serial of the first block of its cluster
     uint32_t cluster_size;
-    HashMap<RemoteAccess>* remote;     // the last access by each thread of other blocks to this block's shared memory
-    uint32_t time;                     // the latest time that a thread of the block has
-    uint32_t barrier_time;             // the time that the last barrier of all threads assigned
+    HashMap<RemoteAccess>* remote;  // the last access by each thread of other blocks to this block's shared memory
+    uint32_t time;                  // the latest time that a thread of the block has
+    uint32_t barrier_time;          // the time that the last barrier of all threads assigned
+    uint32_t foreign_reads;  // atomic and volatile reads of what another block wrote in this launch, and grid barriers
     const VectorClock* barrier_known;  // what all threads know since that barrier
     bool extras;                       // some thread of the block has extras
     bool exact;                        // reader sets list every member: reader_set.h
@@ -213,7 +216,7 @@ struct LaunchState {
     bool concurrent;        // several workers run blocks with checks
     bool blocks_joined;     // all blocks have met at a grid barrier
     size_t sites_before;    // number of site numbers that existed before the launch
-    uint64_t async_before, prefetched_before;
+    uint64_t async_before, prefetched_before, early_before;
     bool exact;  // a fence was executed: reader sets list every member
     bool has_dynamic_array;
     Growable<SharedArray> arrays;

@@ -11,7 +11,7 @@ uint64_t allocated, peak_allocated;
 
 uint64_t by_host, by_copies;
 uint64_t submitted, instantiated;
-uint64_t copied_asynchronously, prefetched;
+uint64_t copied_asynchronously, prefetched, early;
 
 bool is_scratch(const Region& region) {
     return region.kind == RegionKind::device_allocation || region.kind == RegionKind::async_allocation ||
@@ -133,17 +133,20 @@ void count_graph() { ++instantiated; }
 // Several workers may add at the same time.
 void count_async_copy(size_t bytes) { __atomic_fetch_add(&copied_asynchronously, bytes, __ATOMIC_RELAXED); }
 void count_prefetched(size_t bytes) { __atomic_fetch_add(&prefetched, bytes, __ATOMIC_RELAXED); }
+void count_early(size_t bytes) { __atomic_fetch_add(&early, bytes, __ATOMIC_RELAXED); }
 
 uint64_t submissions() { return submitted; }
 uint64_t graphs() { return instantiated; }
 uint64_t async_bytes() { return copied_asynchronously; }
 uint64_t prefetched_bytes() { return prefetched; }
+uint64_t early_bytes() { return early; }
 
-void return_async_bytes(uint64_t copied, uint64_t before) {
+void return_async_bytes(uint64_t copied, uint64_t prefetched_before, uint64_t early_before) {
     copied_asynchronously = copied;
-    prefetched = before;
+    prefetched = prefetched_before;
+    early = early_before;
 }
 
-void forget_submissions() { submitted = instantiated = copied_asynchronously = prefetched = 0; }
+void forget_submissions() { submitted = instantiated = copied_asynchronously = prefetched = early = 0; }
 
 }  // namespace sim::checks

@@ -73,12 +73,16 @@ void count_submission();
 void count_graph();
 uint64_t submissions();
 uint64_t graphs();  // number of instantiated graphs
-// Counts bytes of cp.async, and those still in flight after the thread waited for older copies (prefetched).
+// Counts bytes of cp.async, those still in flight after the thread waited for older copies (prefetched), and the bytes of
+// all copies to shared memory that were in flight when their block read another block's data (early).
 void count_async_copy(size_t bytes);
 void count_prefetched(size_t bytes);
+void count_early(size_t bytes);
 uint64_t async_bytes();
 uint64_t prefetched_bytes();
+uint64_t early_bytes();
 void forget_submissions();
-void return_async_bytes(uint64_t copied, uint64_t prefetched);  // restores both counts after a launch was rolled back
+// Restores the counts after a launch was rolled back.
+void return_async_bytes(uint64_t copied, uint64_t prefetched, uint64_t early);
 
 }  // namespace sim::checks

@@ -370,8 +370,24 @@ Epoch last_atomic_store(const ShadowCell& cell) {
     return never;
 }
 
+// Returns whether another block has written to the cell in this launch.
+static bool written_by_other_block(const ThreadState& thread, const ShadowCell& cell) {
+    if (the_launch.blocks == 1) return false;
+    auto by_other = [&](Epoch epoch) {
+        bool shared = epoch.atomic() && epoch.sharing() == many_blocks;
+        return epoch.serial() >= the_launch.first_serial && (shared || epoch.serial() != thread.block->serial);
+    };
+    if (by_other(cell.write)) return true;
+    const ReaderSet* members = members_of(cell);
+    if (!members) return (kinds_of(cell) & atomic_store) && by_other(cell.reads);
+    for (uint32_t i = 0; i < members->count; ++i)
+        if (members->list[i].kind == atomic_store && by_other(members->list[i].epoch)) return true;
+    return false;
+}
+
 void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, AtomicAccess access) {
     if (site.space == Space::distributed) note_remote(thread, site, address_of(cell, site));
+    if (access.reads && written_by_other_block(thread, cell)) ++thread.block->foreign_reads;
     const EpochRange& floor = thread.floors[site.window];
     if (!floor.contains(cell.write)) {
         if (never_written(thread, cell, site)) {
