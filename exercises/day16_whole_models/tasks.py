@@ -2,7 +2,20 @@
 
 import torch
 
-from grader.course.task import Bar, Case, Exercise, Input, Output, between, constant, integers, normal, one_of, uniform
+from grader.course.task import (
+    Bar,
+    Bench,
+    Case,
+    Exercise,
+    Input,
+    Output,
+    between,
+    constant,
+    integers,
+    normal,
+    one_of,
+    uniform,
+)
 
 
 def second_half(
@@ -319,4 +332,210 @@ bytes. Any rows; a row of hidden and of feed_forward fits into shared memory; ou
         Bar("scratch_bytes", at_most=0, look="Keep the intermediate values of the MLP in shared memory."),
     ],
     flops=lambda d: 6.0 * d["rows"] * d["hidden"] * d["feed_forward"],
+)
+
+
+# ----------------------------------------------------------------------------------------------------- persistent_layer
+
+
+def matrices_of(weights, hidden, heads, kv_heads, head_dim, inter):
+    """Return the four matrices of a layer, which are one after the other in ``weights``."""
+    shapes = (
+        ((heads + 2 * kv_heads) * head_dim, hidden), (hidden, heads * head_dim), (2 * inter, hidden), (hidden, inter)
+    )  # fmt: skip
+    parts = weights.split([rows * columns for rows, columns in shapes])
+    return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def layer_weights(dims, generator):
+    """Draw the matrices of a layer: a row of n columns has a standard deviation of 1 / sqrt(n)."""
+    hidden, attended, inter = dims["hidden"], dims["heads"] * dims["head_dim"], dims["inter"]
+    sizes = [((dims["heads"] + 2 * dims["kv_heads"]) * dims["head_dim"], hidden)]
+    sizes += [(hidden, attended), (2 * inter, hidden), (hidden, inter)]
+    drawn = [torch.randn(rows * columns, generator=generator, device=generator.device) for rows, columns in sizes]
+    return torch.cat([part / max(columns, 1) ** 0.5 for part, (_, columns) in zip(drawn, sizes, strict=True)])
+
+
+def angles(shape, generator):
+    """Draw an angle for each pair of columns; return its cosine and sine."""
+    angle = 6.28 * torch.rand(shape[0], generator=generator, device=generator.device)
+    return torch.stack([angle.cos(), angle.sin()], dim=1)
+
+
+def pages_of_a_sequence(shape, dims, generator):
+    """Draw the pages of a sequence in random order; one page of the cache belongs to no sequence."""
+    return torch.randperm(dims["pages"], generator=generator, device=generator.device)[: shape[0]]
+
+
+def first_epoch(generator):
+    """Draw an epoch as after some launches. No block has finished."""
+    return torch.tensor([int(torch.randint(16, 100_000, (1,), generator=generator, device=generator.device)), 0])
+
+
+def words_of_earlier_launches(epochs):
+    """Return a generator of words: any data in the lower 32 bits, ``epochs(state[0], draw)`` in the upper ones."""
+
+    def words(shape, inputs, generator):
+        def draw(low, high):
+            return torch.randint(low, high, shape, generator=generator, device=generator.device)
+
+        return epochs(int(inputs["state"][0]), draw) << 32 | draw(0, 2**32)
+
+    return words
+
+
+def decoder_layer(
+    x, norms, weights, rope, table, k_cache, v_cache, state, hidden, heads, kv_heads, head_dim, inter, page_size, past, eps
+):  # fmt: skip
+    """Return the layer's output for one token, the caches with its key and value, and the next launch's state."""
+    k_cache, v_cache = k_cache.clone(), v_cache.clone()
+    qkv, output, gate_up, down = matrices_of(weights, hidden, heads, kv_heads, head_dim, inter)
+    rows = (qkv @ normed(x, norms[0], eps)).view(-1, head_dim // 2, 2)
+    even, odd = rows[: heads + kv_heads].unbind(-1)
+    cos, sin = rope.unbind(-1)
+    turned = torch.stack([even * cos - odd * sin, odd * cos + even * sin], dim=-1)
+    q, k, v = torch.cat([turned, rows[heads + kv_heads :]]).flatten(1).split([heads, kv_heads, kv_heads])
+    at = torch.arange(past + 1, device=x.device)
+    page, row = table[at // page_size], at % page_size
+    k_cache[page[-1], :, row[-1]], v_cache[page[-1], :, row[-1]] = k, v
+    all_keys, values = (cache[page, :, row].repeat_interleave(heads // kv_heads, dim=1) for cache in (k_cache, v_cache))
+    shares = torch.softmax(torch.einsum("hd,nhd->hn", q, all_keys) * head_dim**-0.5, dim=-1)
+    x = x + output @ torch.einsum("hn,nhd->hd", shares, values).flatten()
+    gate, up = (gate_up @ normed(x, norms[1], eps)).view(-1, 2).unbind(-1)
+    x = x + down @ (torch.nn.functional.silu(gate) * up)
+    return {"out": x, "k_cache": k_cache, "v_cache": v_cache, "state": state + torch.tensor([16, 0], device=x.device)}
+
+
+def torch_decoder_layer(x, norms, weights, rope, table, k_cache, v_cache, hidden, heads, kv_heads, head_dim, inter, page_size, past, eps):  # fmt: skip
+    """Compute the layer with torch's operators. The cache is gathered, as without a paged kernel."""
+    functional = torch.nn.functional
+    qkv, output, gate_up, down = matrices_of(weights, hidden, heads, kv_heads, head_dim, inter)
+    y = functional.rms_norm(x, (hidden,), norms[0].to(x.dtype), eps)
+    rows = functional.linear(y, qkv).view(-1, head_dim // 2, 2)
+    even, odd = rows[: heads + kv_heads].unbind(-1)
+    cos, sin = rope.to(x.dtype).unbind(-1)
+    turned = torch.stack([even * cos - odd * sin, odd * cos + even * sin], dim=-1).flatten(1)
+    q, k, v = turned[:heads], turned[heads:], rows[heads + kv_heads :].flatten(1)
+    page, row = table[past // page_size], past % page_size
+    k_cache[page, :, row], v_cache[page, :, row] = k, v
+    all_keys, values = (cache[table].transpose(0, 1).flatten(1, 2)[:, : past + 1] for cache in (k_cache, v_cache))
+    attended = functional.scaled_dot_product_attention(
+        q[None, :, None], all_keys[None], values[None], enable_gqa=True
+    ).flatten()
+    x = x + functional.linear(attended, output)
+    gate, up = (
+        functional.linear(functional.rms_norm(x, (hidden,), norms[1].to(x.dtype), eps), gate_up).view(-1, 2).unbind(-1)
+    )
+    return x + functional.linear(functional.silu(gate) * up, down)
+
+
+def layer(hidden=64, heads=4, kv_heads=2, head_dim=16, inter=96, past=8, page_size=4, eps=1e-6):
+    """Return the sizes of a case."""
+    return dict(
+        hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim, inter=inter, past=past, page_size=page_size, eps=eps
+    )  # fmt: skip
+
+
+def layer_bytes(d):
+    """Return the bytes of a layer: every weight once, the keys and values once, and the vectors."""
+    qkv, kv = (d["heads"] + 2 * d["kv_heads"]) * d["head_dim"], d["kv_heads"] * d["head_dim"]
+    matrices = d["hidden"] * (qkv + d["heads"] * d["head_dim"] + 3 * d["inter"])
+    return d["item"] * (matrices + 2 * (d["past"] + 1) * kv + 2 * d["hidden"]) + 8 * d["hidden"] + 4 * d["head_dim"]
+
+
+persistent_layer = Exercise(
+    summary="""\
+Compute one decoder layer for one token in one launch: x = x + output(attention(norm_1(x))), then out = x + down(silu(gate)
+* up) with gate and up of norm_2(x). The norms are RMSNorms, x / sqrt(mean(x^2) + eps) * weight. `weights` has four
+row-major matrices, one after the other: q, k and v together [(heads + 2 * kv_heads) * head_dim, hidden], output [hidden,
+heads * head_dim], gate and up [2 * inter, hidden] in turn (row 2 i is gate i, row 2 i + 1 is up i), and down [hidden,
+inter]. RoPE rotates columns 2 p and 2 p + 1 of each query and key by rope[p] (cosine, sine). Store the new key and value
+at position `past` of the paged cache, which has `past` keys, and attend to all past + 1 positions. table[i] is the page
+of positions i * page_size and up. Query head h uses key/value head h / (heads / kv_heads). `words` is the workspace, with the words of earlier
+launches: their upper 32 bits are below state[0]. At the end add 16 to state[0], and leave 0 in state[1], where it was 0.
+hidden is a multiple of 8 up to 2560; inter, a multiple of 8, and heads * head_dim are at most 10240; head_dim is a multiple of 8 up to 256,
+page_size a power of 2. For the first token, past is 0. All tensors are 16-byte aligned.""",
+    launchers="void persistent_layer_{dtype}(const {T}* x, const float* norms, const {T}* weights, const float* rope, const "
+    "int* table, {T}* k_cache, {T}* v_cache, {T}* out, long long* words, int* state, int hidden, int heads, int kv_heads, "
+    "int head_dim, int inter, int page_size, int pages, int past, float eps, cudaStream_t stream)",
+    dtypes=("f16", "bf16"),
+    inputs={
+        "x": Input("hidden", normal(channel_offset=0.5)),
+        "norms": Input("2 hidden", normal(mean=1.0, scale=0.3), dtype="f32"),
+        "weights": Input("hidden*(2*(heads+kv_heads)*head_dim+3*inter)", layer_weights),
+        "rope": Input("head_dim//2 2", angles, dtype="f32"),
+        "table": Input("past//page_size+1", pages_of_a_sequence, dtype="i32"),
+    },
+    outputs={
+        "out": Output("hidden"),
+        "k_cache": Output("pages kv_heads page_size head_dim", inout=True),
+        "v_cache": Output("pages kv_heads page_size head_dim", inout=True),
+        "state": Output("2", dtype="i32", inout=True, start=first_epoch),
+        "words": Output(
+            "hidden+(heads+2*kv_heads)*head_dim+16*heads*(head_dim+2)+inter//2",
+            dtype="i64",
+            inout=True,
+            scratch=True,
+            start=words_of_earlier_launches(lambda first, draw: first - draw(1, 17)),
+        ),
+    },
+    scalars={"pages": lambda d: d["past"] // d["page_size"] + 2},
+    reference=decoder_layer,
+    trivial=[
+        lambda x, k_cache, v_cache, state: {"out": x, "k_cache": k_cache, "v_cache": v_cache, "state": state},
+    ],
+    cases=[
+        Case("the first token", dtypes=["f16"], **layer(past=0)),
+        Case("some keys in three pages", **layer()),
+        Case("the new key begins a page", dtypes=["bf16"], **layer(past=12)),
+        Case("groups of 7", dtypes=["bf16"], **layer(56, 7, 1, 8, 40, past=5)),
+        Case("every query head has its own key/value head", dtypes=["f16"], **layer(40, 3, 3, 24, 72, past=4)),
+        Case("300 keys, 3 parts", dtypes=["f16"], **layer(past=299, page_size=16)),
+        Case("rows of more than one warp", dtypes=["bf16"], **layer(8, 2, 1, 16, 2_640, past=1)),
+        Case("wide rows of x", dtypes=["f16"], **layer(1_288, 1, 1, 64, 8, past=2)),
+        Case("fewer rows than blocks", dtypes=["bf16"], **layer(8, 1, 1, 8, 8, past=1)),
+        Case("large scores", dtypes=["f16"], inputs={"k_cache": normal(scale=30.0)}, **layer(past=19)),
+        Case("a large eps", dtypes=["bf16"], **layer(eps=0.5)),
+        Case(
+            "all words have an epoch of the launch before",
+            dtypes=["f16"],
+            inputs={"words": words_of_earlier_launches(lambda first, draw: first - 14 + draw(0, 1))},
+            **layer(),
+        ),
+        Case(
+            "all words have an epoch of the first launch",
+            dtypes=["bf16"],
+            inputs={"words": words_of_earlier_launches(lambda first, draw: 2 + draw(0, 1))},
+            **layer(),
+        ),
+        Case(
+            "random sizes",
+            **layer(one_of(32, 72, 136), 4, one_of(1, 2, 4), one_of(8, 16, 40), one_of(8, 56, 104), between(0, 40)),
+        ),
+    ],
+    efficient=Case("hidden 256, inter 512", dtypes=["bf16"], **layer(256, 4, 2, 32, 512, past=39, page_size=8)),
+    minimum_bytes=layer_bytes,
+    distinct_bytes=lambda hidden, heads, kv_heads, head_dim, inter, past, item: layer_bytes(
+        dict(hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim, inter=inter, past=past, item=item)
+    ),
+    bars=[
+        Bar("global_bytes / minimum", at_most=5, look="Read each weight once."),
+        Bar("sectors / ideal", at_most=2, look="Let the lanes of a warp read neighboring bytes of a row."),
+        Bar(
+            "early_bytes / (hidden * (heads * head_dim + 3 * inter) * item)",
+            at_least=0.25,
+            look="Ask for the weights of the next matrix before its input is ready: weights depend on nothing.",
+            naive="weights are asked for when their input is ready",
+        ),
+        Bar("launches", at_most=1, look="Compute the whole layer in one kernel, with one block per SM."),
+        Bar("submissions", at_most=1, look="Neither clear nor copy buffers: words with an epoch need no zeros."),
+        Bar("scratch_bytes", at_most=0, look="Allocate nothing: `words` has room for everything that blocks exchange."),
+    ],
+    flops=lambda d: 2 * layer_bytes(d) / d["item"],
+    bench=[
+        Bench("Qwen2 1.5B, 512 keys", **layer(1536, 12, 2, 128, 8960, 511, 16)),
+        Bench("Llama 3.2 1B, 512 keys", **layer(2048, 32, 8, 64, 8192, 511, 16)),
+        Bench("2.8B, 32 heads of 80, 512 keys", **layer(2560, 32, 32, 80, 10_240, 511, 16)),
+    ],
+    torch_baseline=torch_decoder_layer,
 )
