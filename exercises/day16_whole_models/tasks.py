@@ -334,6 +334,67 @@ bytes. Any rows; a row of hidden and of feed_forward fits into shared memory; ou
     flops=lambda d: 6.0 * d["rows"] * d["hidden"] * d["feed_forward"],
 )
 
+# --------------------------------------------------------------------------------------------------- persistent_pipeline
+
+
+def chain_of_matmuls(x, weights):
+    """Return max(W x, 0) for each matrix in turn."""
+    for matrix in weights:
+        x = torch.relu(matrix @ x)
+    return x
+
+
+def chain(layers, n):
+    """Return the sizes of a case."""
+    return dict(layers=layers, n=n)
+
+
+persistent_pipeline = Exercise(
+    summary="""\
+Compute a chain of matmuls for one token in one launch: h = max(W h, 0) for each of the matrices weights[0], weights[1],
+and so on, with h = x at first; out is the last h. Each layer needs the whole h of the layer before, so all blocks wait for
+each other between two layers. Ask for weights of the next layer before that wait, by asynchronous copies to shared
+memory: as many as fit. All tensors are f32 and 16-byte aligned, n is a multiple of 4 up to 4096. There is at least one
+layer. `hidden` [2, n] is the workspace. With n = 0 there is nothing to do.""",
+    launchers="void persistent_pipeline(const float* x, const float* weights, float* hidden, float* out, int layers, int n, "
+    "cudaStream_t stream)",
+    inputs={
+        "x": Input("n", uniform(0.5, 1.5)),
+        "weights": Input("layers n n", normal(scale="(2.0 / max(n, 1))**0.5")),
+    },
+    outputs={"out": Output("n"), "hidden": Output("2 n", scratch=True)},
+    reference=chain_of_matmuls,
+    trivial=[lambda x, weights: torch.relu(weights[-1] @ x) if len(weights) > 1 else x],
+    cases=[
+        Case("one layer", **chain(1, 64)),
+        Case("two layers", **chain(2, 64)),
+        Case("seven layers", **chain(7, 36)),
+        Case("fewer rows than warps", **chain(3, 4)),
+        Case("rows that do not divide by the warps", **chain(3, 132)),
+        Case("more rows than one copy ahead", **chain(3, 644)),
+        Case("random sizes", **chain(between(1, 5), one_of(8, 52, 100, 260))),
+        Case("no columns", **chain(2, 0)),
+    ],
+    efficient=Case("4 layers, n = 512", **chain(4, 512)),
+    minimum_bytes=lambda d: 4 * (d["layers"] * d["n"] * (d["n"] + 2)),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.2, look="Read each weight once."),
+        Bar("sectors / ideal", at_most=1.1, look="Let the lanes of a warp read neighboring bytes of a row."),
+        Bar(
+            "early_bytes / ((layers - 1) * n * n * 4)",
+            at_least=0.4,
+            look="Ask for rows of the next layer before the wait for this one: weights depend on nothing.",
+            naive="weights are asked for after the wait",
+        ),
+        Bar("launches", at_most=1, look="Compute all layers in one cooperative launch, with one block per SM."),
+        Bar("submissions", at_most=1, look="Neither clear nor copy buffers."),
+        Bar("scratch_bytes", at_most=0, look="Allocate nothing: `hidden` has room for two layers."),
+    ],
+    flops=lambda d: 2.0 * d["layers"] * d["n"] ** 2,
+    bench=[Bench("16 layers, n = 2048", **chain(16, 2048)), Bench("8 layers, n = 4096", **chain(8, 4096))],
+    torch_baseline=chain_of_matmuls,
+)
+
 
 # ----------------------------------------------------------------------------------------------------- persistent_layer
 
