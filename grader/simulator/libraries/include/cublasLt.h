@@ -155,7 +155,7 @@ inline size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
 
 inline cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* how, cublasComputeType_t compute,
                                                cudaDataType_t scalars) {
-    *how = new cublasLtMatmulDescOpaque_t{compute, scalars};
+    *how = new cublasLtMatmulDescOpaque_t{static_cast<int32_t>(compute), static_cast<int32_t>(scalars)};
     return CUBLAS_STATUS_SUCCESS;
 }
 inline cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t how) {
