@@ -123,7 +123,7 @@ def test_a_fault_while_a_report_is_read(course: Course, monkeypatch: pytest.Monk
     def fails(self: object) -> None:
         raise IndexError("mine")
 
-    monkeypatch.setattr("grader.simulator.report._Reader.read", fails)
+    monkeypatch.setattr("grader.simulator.finding_reader.FindingReader.read", fails)
     file = course.root / "twice.cu"
     file.write_text(KERNEL)
     assert run(["check", "twice", "--file", str(file)]) == 2

@@ -44,6 +44,6 @@ def fails(self: object) -> Report:
 
 
 def test_an_error_of_the_grader_does_not_fail_the_kernel(built: BuiltKernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grader.simulator.report._Reader.read", fails)
+    monkeypatch.setattr("grader.simulator.finding_reader.FindingReader.read", fails)
     with pytest.raises(IndexError):
         attach_findings(passed("{}"), built.library, built.file)
