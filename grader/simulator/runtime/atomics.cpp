@@ -120,7 +120,10 @@ void end(Thread* self, AtomicOp op, const void* address, size_t bytes, Scope sco
         self->polled = self->watched = nullptr;
         self->stalled = false;
         current_worker->stalled_rounds = 0;
+        const bool adds = op == AtomicOp::add || op == AtomicOp::sub || op == AtomicOp::increment;
+        if (adds && scope != Scope::block && !shared_owner(*self->block, address)) added_to(*self, address);
     } else {
+        self->polls_atomically = true;
         polled(*self, address, static_cast<unsigned>(bytes));
     }
 }

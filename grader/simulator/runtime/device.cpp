@@ -88,7 +88,9 @@ void polled(Thread& self, const void* address, unsigned bytes) {
 
 void volatile_read(const void* address, unsigned bytes) {
     // Counts reads even if the value changed: a thread that repeatedly reads the same addresses waits for something.
-    if (current_thread) polled(*current_thread, address, bytes);
+    if (!current_thread) return;
+    current_thread->polls_atomically = false;
+    polled(*current_thread, address, bytes);
 }
 
 void read_only_load(const void* address, size_t bytes) {

@@ -9,6 +9,7 @@
 #include "block_order.h"
 #include "context.h"
 #include "host_poll_detector.h"
+#include "limits.h"
 #include "settings.h"
 #include "sim/error_codes.h"
 
@@ -82,6 +83,7 @@ void start_block(Worker& worker, BlockStorage* block, Cluster& cluster, unsigned
     block->live = block->thread_count;
     block->runnable = block->warp_count == 32 ? ~0u : (1u << block->warp_count) - 1;
     block->spinning = 0;
+    block->held = 0;
     block->mbarriers = nullptr;
     block->operations = nullptr;
     block->operation_count = 0;
@@ -236,13 +238,36 @@ unsigned lanes_to_wake(const Worker& worker, unsigned spinning) {
     return spinning & (0u - spinning);
 }
 
+void stop_spinning(Warp& warp, unsigned lanes) {
+    make_ready(warp, lanes);
+    warp.spinning &= ~lanes;
+    if (!warp.spinning) warp.block->spinning &= ~(1u << warp.index);
+}
+
+// Lets another block run where all that can run are held back: a new one if there are few, otherwise the one that was
+// held back last. So a tile that was taken early is finished late.
+void release_held_block(Worker& worker) {
+    worker.spin_rounds = 0;  // spinning threads poll several times before the next block is released
+    const uint64_t size = worker.grid->cluster_size, most = worker.grid->residency;
+    if (worker.resident_count < limits::sms && worker.resident_count + size <= most && start_next_cluster(worker))
+        return;
+    BlockStorage* last = worker.resident;
+    for (BlockStorage* block = last; block; block = block->next)
+        if (block->held > last->held) last = block;
+    last->held = 0;
+}
+
 // Sets worker.block to a block that can run. Returns false when the grid is done or was stopped.
 bool find_runnable_block(Worker& worker) {
     Grid& grid = *worker.grid;
     for (;;) {
         if (grid.stop.is_raised()) return false;
-        bool spinning = false;
+        bool spinning = false, held = false;
         for (BlockStorage* block = worker.resident; block; block = block->next) {
+            if (block->held) {
+                held = true;
+                continue;
+            }
             if (block->runnable) {
                 worker.block = block;
                 worker.warp = &block->warps[choose(worker, block->runnable)];
@@ -251,8 +276,13 @@ bool find_runnable_block(Worker& worker) {
             spinning = spinning || block->spinning != 0;
         }
         if (worker.resident_count == 0) return start_next_cluster(worker);
-        if (!spinning) deadlock(worker);
-        if (perform_operations(worker)) {
+        if (!spinning && !held) deadlock(worker);
+        if (held) {
+            if (!spinning || ++worker.spin_rounds > spin_patience) {
+                release_held_block(worker);
+                continue;
+            }
+        } else if (perform_operations(worker)) {
             // Let the spinning threads poll again.
         } else if (all_wait_at_mbarriers(worker)) {
             if (++worker.stalled_rounds > mbarrier_patience) deadlock(worker);
@@ -265,12 +295,10 @@ bool find_runnable_block(Worker& worker) {
             if (grid.workers > 1) let_later_blocks_go(grid);
         }
         for (BlockStorage* block = worker.resident; block; block = block->next) {
+            if (block->held) continue;
             for (unsigned warps = block->spinning; warps; warps &= warps - 1) {
                 Warp& warp = block->warps[__builtin_ctz(warps)];
-                unsigned lanes = lanes_to_wake(worker, warp.spinning);
-                make_ready(warp, lanes);
-                warp.spinning &= ~lanes;
-                if (!warp.spinning) block->spinning &= ~(1u << warp.index);
+                stop_spinning(warp, lanes_to_wake(worker, warp.spinning));
             }
         }
     }
@@ -338,6 +366,7 @@ void run_thread(Worker& worker, Thread& thread) {
     thread.conditions = 0;
     thread.polling_reads = thread.seen_alike = 0;
     thread.async_copies = nullptr;
+    thread.additions = 0;
     current_thread = &thread;
     if (thread.block->checked) events::thread_begin(thread);
     try {
@@ -424,6 +453,49 @@ void spin(Thread& self) {
     switch_away(self);
 }
 
+namespace {
+
+// Returns a thread of another block that polls this address by an atomic operation, or null. It spins, or is about to poll again.
+Thread* polling_thread(const Worker& worker, const Thread& self, const void* address) {
+    for (BlockStorage* block = worker.resident; block; block = block->next) {
+        if (block == self.block || block->held) continue;
+        for (unsigned w = 0; w < block->warp_count; ++w) {
+            Warp& warp = block->warps[w];
+            for (unsigned lanes = warp.spinning | warp.ready; lanes; lanes &= lanes - 1) {
+                Thread& thread = warp.threads[__builtin_ctz(lanes)];
+                const bool polls = thread.state == State::spinning && thread.polls_atomically;
+                if (polls && thread.watched == address) return &thread;
+            }
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+void added_to(Thread& self, const void* address) {
+    Worker& worker = *current_worker;
+    Grid& grid = *worker.grid;
+    if (grid.workers > 1 || !can_roll_back(grid) || grid.cluster_count == 1) return;
+    constexpr unsigned most = sizeof self.added / sizeof *self.added;
+    bool again = false;
+    for (unsigned i = 0; i < most && i < self.additions; ++i) again = again || self.added[i] == address;
+    if (!again) self.added[self.additions++ % most] = address;
+    Thread* polls = worker.resident_count > 1 ? polling_thread(worker, self, address) : nullptr;
+    if (!again && !polls) return;
+    self.block->held = ++worker.tickets;
+    worker.spin_rounds = 0;
+    make_ready(*self.warp, 1u << self.lane);
+    if (polls) {
+        stop_spinning(*polls->warp, 1u << polls->lane);
+        worker.block = polls->block;
+        worker.warp = polls->warp;
+    } else if (!find_runnable_block(worker)) {
+        leave_grid(worker);
+    }
+    switch_away(self);
+}
+
 Thread* first_seen_polling(const Worker& worker) {
     Thread* first = nullptr;
     each_spinning(worker, [&first](Thread& thread) {
@@ -487,6 +559,7 @@ void run_blocks(Worker& worker, Grid& grid) {
     worker.resident_count = 0;
     worker.grid_barrier = {};
     worker.live_threads = 0;
+    worker.tickets = 0;
     worker.spin_rounds = worker.stalled_rounds = 0;
     worker.starting = nullptr;
     worker.faulted = false;

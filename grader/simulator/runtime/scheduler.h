@@ -1,8 +1,8 @@
 // The scheduler's state, and the functions that barriers, warp intrinsics and atomics call.
 //
 // A worker is an OS thread that runs blocks. It runs one cluster after another; in an ordinary launch a cluster is one
-// block. More blocks are resident at once only in a cooperative launch, or when a block spins and waits for another
-// one.
+// block. More blocks are resident at once only in a cooperative launch, when a block spins and waits for another one, or
+// when blocks are held back (added_to).
 #pragma once
 
 #include <setjmp.h>
@@ -84,6 +84,7 @@ struct Worker {
     uint64_t live_threads;    // threads of the resident blocks that have not exited
     BlockStorage idle_block;  // current block of a worker that runs none
     Warp idle_warp;
+    uint64_t tickets;  // number of times that a block was held back
     Order order;
     uint64_t random_state;
     // Rounds in which all runnable threads spun, since a block began, a thread ended, or a barrier without polling
@@ -125,6 +126,12 @@ constexpr unsigned spin_patience = 8;
 
 // Called when the running thread polls. Runs all other threads first, and starts more blocks if no thread can run.
 void spin(Thread& self);
+
+// Called when the thread has added to global memory. With checks, its block may be held back until no other block can
+// run: (1) The thread has added to this address before. It may have taken a ticket of a queue, and otherwise the first
+// block of a persistent kernel would take all tickets. (2) A thread of another block polls this address atomically. So
+// it sees each value, and passes early if it waits for too small a number.
+void added_to(Thread& self, const void* address);
 
 // Called when the thread reads `address` without changing memory. Calls spin() from the second such read in a row.
 void polled(Thread& self, const void* address, unsigned bytes);

@@ -12,7 +12,7 @@ struct Settings {
     bool checks = true;
     unsigned workers = 1;
     double watchdog_seconds = 10;
-    unsigned spin_rounds = 1000000;
+    unsigned spin_rounds = 100000;
     Order order = Order::forward;
     uint64_t seed = 1;
     bool explain = false;         // print on stderr why a launch has one worker

@@ -86,12 +86,16 @@ struct Thread {
     const void* watched;
     unsigned watched_bytes;  // 0: the value was not read yet
     uint64_t watched_value;
-    bool stalled;      // its last poll saw nothing new
-    const void* seen;  // host memory that it read at its last sample (host_poll_detector.h)
+    bool stalled;           // its last poll saw nothing new
+    bool polls_atomically;  // it polled `watched` by an atomic operation, not by a volatile read
+    const void* seen;       // host memory that it read at its last sample (host_poll_detector.h)
     const void* seen_from;
     unsigned char seen_value;
     unsigned seen_alike;  // consecutive samples with the same address and value
     AsyncCopies* async_copies;
+    // the addresses in global memory to which it added last (scheduler.h, added_to)
+    const void* added[4];
+    unsigned additions;
     void* checks;
 };
 
@@ -176,6 +180,7 @@ struct Block {
     // State of the scheduler.
     unsigned runnable;  // warps with a ready or an unstarted lane
     unsigned spinning;  // warps with a spinning lane
+    uint64_t held;  // 0, or the number of the ticket because of which the block does not run (scheduler.h, added_to)
     Barrier barriers[named_barriers];
 };
 
