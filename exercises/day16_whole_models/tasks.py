@@ -334,6 +334,117 @@ bytes. Any rows; a row of hidden and of feed_forward fits into shared memory; ou
     flops=lambda d: 6.0 * d["rows"] * d["hidden"] * d["feed_forward"],
 )
 
+
+# --------------------------------------------------------------------------------------------------- persistent_counters
+
+
+def mlp_of_rows(x, up, down):
+    """Return down silu(up x) for each row of x."""
+    return torch.nn.functional.silu(x @ up.T) @ down.T
+
+
+def rows_of(rows, hidden, feed_forward, **more):
+    """Return the sizes of a case."""
+    return dict(rows=rows, hidden=hidden, feed_forward=feed_forward, **more)
+
+
+def all_once(d):
+    """Return the minimum bytes: each weight and each number of x and out once, those of inside twice."""
+    return 4 * (2 * d["hidden"] * d["feed_forward"] + 2 * d["rows"] * (d["hidden"] + d["feed_forward"]))
+
+
+persistent_counters = Exercise(
+    summary="""\
+Compute a two-layer MLP in one launch: inside = silu(up x) and out = down inside, for each row of x. Launch one block per
+multiprocessor. The blocks take tiles from a queue in global memory until it is empty. A tile of out waits for the tiles
+of inside that it reads, and for no others: a counter per band of rows counts those that are finished. Do not synchronize
+the whole grid. llmk/persistent.cuh has compute_tile for a tile of 4 rows and 32 columns; write the queue, the waits, the counters and the launch. `inside` [rows,
+feed_forward] is working memory for the first layer. `state` is rows + 1 words of uninitialized memory for the queue and
+the counters, so clear it before each launch. There is any number of rows. With no rows, return at once.""",
+    launchers="void persistent_counters(const float* x, const float* up, const float* down, float* inside, float* out, "
+    "unsigned* state, int rows, int hidden, int feed_forward, cudaStream_t stream)",
+    inputs={
+        "x": Input("rows hidden", normal()),
+        "up": Input("feed_forward hidden", normal(scale=0.3)),
+        "down": Input("hidden feed_forward", normal(scale=0.3)),
+    },
+    outputs={
+        "inside": Output("rows feed_forward", scratch=True),
+        "out": Output("rows hidden"),
+        "state": Output("(rows + 1)", dtype="u32", scratch=True),
+    },
+    reference=mlp_of_rows,
+    cases=[
+        Case("one row, one tile of each layer", **rows_of(1, 2, 31)),
+        Case("one row, several tiles", **rows_of(1, 67, 129)),
+        Case("two bands of rows", **rows_of(7, 64, 96)),
+        Case("more tiles than blocks", **rows_of(13, 67, 129)),
+        Case("long rows", **rows_of(2, 300, 520)),
+        Case("many bands, one tile of each layer", **rows_of(41, 31, 32)),
+        Case("random sizes", **rows_of(between(1, 15), between(1, 140), between(1, 150))),
+        Case("no rows", **rows_of(0, 64, 96)),
+    ],
+    efficient=Case("8 rows, 128 x 256", **rows_of(8, 128, 256)),
+    minimum_bytes=all_once,
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=2.6,
+            look="Multiply each weight that a tile reads with several rows.",
+            naive="a tile has one row",
+        ),
+        Bar("sectors / ideal", at_most=1.25, look="Let neighboring threads access neighboring addresses."),
+        Bar("launches", at_most=1, look="Use one kernel: its blocks take the tiles of both layers."),
+        Bar("submissions - launches", at_most=1, look="Clear the queue and the counters with one cudaMemsetAsync."),
+        Bar("scratch_bytes", at_most=0, look="Use `inside` and `state`, and allocate no memory."),
+    ],
+    flops=lambda d: 4.0 * d["rows"] * d["hidden"] * d["feed_forward"],
+)
+
+
+# --------------------------------------------------------------------------------------------------------- missing_wait
+
+missing_wait = Exercise(
+    summary="""\
+Fix a two-layer MLP in one launch: inside = silu(up x) and out = down inside, for each row of x. Blocks take tiles from a
+queue, and counters in global memory order them, as in persistent_counters. But `inside` [2, 4, feed_forward] has room
+for two bands of 4 rows only: band b uses slot b % 2. The given kernel has one fault. Find it from the report, and
+correct it. Keep the queue and the two slots: all bands would not fit into the L2 cache. `state` is rows + 1 words of
+uninitialized memory. There is any number of rows. With no rows, return at once.""",
+    launchers="void missing_wait(const float* x, const float* up, const float* down, float* inside, float* out, "
+    "unsigned* state, int rows, int hidden, int feed_forward, cudaStream_t stream)",
+    inputs={
+        "x": Input("rows hidden", normal()),
+        "up": Input("feed_forward hidden", normal(scale=0.3)),
+        "down": Input("hidden feed_forward", normal(scale=0.3)),
+    },
+    outputs={
+        "inside": Output("(8*feed_forward)", scratch=True),
+        "out": Output("rows hidden"),
+        "state": Output("(rows + 1)", dtype="u32", scratch=True),
+    },
+    reference=mlp_of_rows,
+    cases=[
+        Case("one row", **rows_of(1, 2, 31)),
+        Case("one band, several tiles", **rows_of(3, 67, 129)),
+        Case("two bands", **rows_of(7, 64, 96)),
+        Case("three bands", **rows_of(11, 67, 129)),
+        Case("many bands, several tiles", **rows_of(41, 40, 70)),
+        Case("many bands, one tile of each layer", **rows_of(31, 31, 32)),
+        Case("random sizes", **rows_of(between(1, 15), between(1, 140), between(1, 150))),
+        Case("no rows", **rows_of(0, 64, 96)),
+    ],
+    efficient=Case("8 rows, 128 x 256", **rows_of(8, 128, 256)),
+    minimum_bytes=all_once,
+    bars=[
+        Bar("global_bytes / minimum", at_most=2.6, look="Multiply each weight that a tile reads with several rows."),
+        Bar("launches", at_most=1, look="Use one kernel: its blocks take the tiles of both layers."),
+        Bar("scratch_bytes", at_most=0, look="Use `inside` and `state`, and allocate no memory."),
+    ],
+    flops=lambda d: 4.0 * d["rows"] * d["hidden"] * d["feed_forward"],
+)
+
+
 # --------------------------------------------------------------------------------------------------- persistent_pipeline
 
 
