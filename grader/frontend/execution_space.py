@@ -331,7 +331,9 @@ class _Body:
         if end + 3 >= len(tokens) or tokens[end + 3].text != "(":
             return
         depth = 0
-        for n in range(end + 3, after(tokens, end + 3) - 1):
+        arguments = range(end + 3, after(tokens, end + 3) - 1)
+        spend(self.source, tokens[k], len(arguments))
+        for n in arguments:
             depth += (tokens[n].text in ("(", "{")) - (tokens[n].text in (")", "}"))
             starts = depth == 1 and tokens[n].text in ("(", ",")
             word = tokens[n + 1]
@@ -349,6 +351,7 @@ class _Body:
         opened = next(
             (n for n in range(after(self.tokens, k), self.function.body.stop) if self.tokens[n].text == "{"), k
         )
+        spend(self.source, self.tokens[k], (opened if opened > k else self.function.body.stop) - k)
         return opened > k and all(self.tokens[n].text != "__device__" for n in range(k, opened))
 
     @functools.cached_property

@@ -19,6 +19,10 @@ FRONT_END: dict[str, Callable[[int], str]] = {
     "kernels in parameters": lambda n: "__global__ void f(" * n,
     "launches": lambda n: "void g() {" + "f<<<1, 1>>>();" * n + "}",
     "launches in arguments": lambda n: "void g() {" + "f<<<1, 1>>>(" * n + ")" * n + ";}",
+    "launches with braces of a macro": lambda n: (
+        "#define M(x) {x\nvoid g() {" + "M(f)<<<1, 1>>>(M(a));\n" * n + "}" * (2 * n + 1)
+    ),
+    "lambdas without bodies": lambda n: "void g() {" + "auto f = [a];" * n + "k<<<1, 1>>>(f);}",
     "launches without an end": lambda n: "void g() {" + "f<<<" * n + "}",
     "launches of launches": lambda n: "void g() {" + "(" * n + "f" + "<<<1, 1>>>())" * n + "}",
     "#if": lambda n: "#if X\n" * n,
