@@ -588,7 +588,7 @@ def torch_decoder_layer(x, norms, weights, rope, table, k_cache, v_cache, hidden
     cos, sin = rope.to(x.dtype).unbind(-1)
     turned = torch.stack([even * cos - odd * sin, odd * cos + even * sin], dim=-1).flatten(1)
     q, k, v = turned[:heads], turned[heads:], rows[heads + kv_heads :].flatten(1)
-    page, row = table[past // page_size], past % page_size
+    page, row = table[past // page_size :][:1], past % page_size  # a vector, so that nothing goes through the host
     k_cache[page, :, row], v_cache[page, :, row] = k, v
     all_keys, values = (cache[table].transpose(0, 1).flatten(1, 2)[:, : past + 1] for cache in (k_cache, v_cache))
     attended = functional.scaled_dot_product_attention(
