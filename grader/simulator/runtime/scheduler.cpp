@@ -455,20 +455,22 @@ void spin(Thread& self) {
 
 namespace {
 
-// Returns a thread of another block that polls this address by an atomic operation, or null. It spins, or is about to poll again.
+// Returns a thread of another block that polls this address by an atomic operation, or null. If there are several, it is
+// in the block with the largest number, in any schedule. It spins, or is about to poll again.
 Thread* polling_thread(const Worker& worker, const Thread& self, const void* address) {
+    Thread* found = nullptr;
     for (BlockStorage* block = worker.resident; block; block = block->next) {
-        if (block == self.block || block->held) continue;
+        if (block == self.block || block->held || (found && block->linear < found->block->linear)) continue;
         for (unsigned w = 0; w < block->warp_count; ++w) {
             Warp& warp = block->warps[w];
             for (unsigned lanes = warp.spinning | warp.ready; lanes; lanes &= lanes - 1) {
                 Thread& thread = warp.threads[__builtin_ctz(lanes)];
                 const bool polls = thread.state == State::spinning && thread.polls_atomically;
-                if (polls && thread.watched == address) return &thread;
+                if (polls && thread.watched == address) found = &thread;
             }
         }
     }
-    return nullptr;
+    return found;
 }
 
 }  // namespace
