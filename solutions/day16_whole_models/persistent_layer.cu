@@ -352,8 +352,7 @@ void persistent_layer(const T* x, const float* norms, const T* weights, const fl
     const int attended_bytes = kReaders / 32 * head_dim * static_cast<int>(sizeof(float)), static_bytes = 4096;
     const int other_bytes = 2 * (input_bytes + sums_bytes) + attended_bytes;
     const int slots = min(kMostSlots, (most_shared - static_bytes - other_bytes) / slot_bytes);
-    const int flying = min(slots, max(1, (kFlying + slot_bytes / 2) / slot_bytes)),
-              bytes = slots * slot_bytes + other_bytes;
+    const int flying = min(slots, max(1, kFlying / slot_bytes)), bytes = slots * slot_bytes + other_bytes;
 
     cudaFuncSetAttribute(layer_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     cudaLaunchAttribute cooperative = {};  // the blocks wait for each other, so all must be resident
