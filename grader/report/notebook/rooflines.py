@@ -110,10 +110,11 @@ def draw_rooflines(found: Sequence[Compared]) -> Figure:
     left = min([0.1, *(value / 2 for value in intensities)])
     right = max([2000.0, *(value * 8 for value in intensities)])
     lines, labels = [], []
-    for machine, color, at in zip(machines(found).values(), (style.BLUE, style.ORANGE), (right / 2, right)):
+    sides = ("here", style.BLUE, right / 2), ("recorded", style.ORANGE, right)
+    for machine, (whose, color, at) in zip(machines(found).values(), sides):
         _draw_roofline(ax, machine, (left, right), color, at)
         lines.append(Line2D([], [], color=color, marker="o", lw=1.8))
-        labels.append(machine.device)
+        labels.append(f"{machine.device}, {whose}")
     for name, here, h200 in points:
         x = here.flops / here.bytes if here.flops else left
         rates = [timing.flops / timing.median_us * 1e6 for timing in (here, h200) if timing and timing.flops]
