@@ -25,7 +25,7 @@ def guarded(body: str, head: str = "__device__ void f(int i)") -> list[str]:
         ("for (;;) { unsigned long a[N + 1]; g(a); }", ["a"]),
         ("alignas(16) std::pair<int, float> a[4]; g(a);", ["a"]),
         ("int a[4]; a[i] = a[3] & a[1]; x = sizeof(a) / sizeof a[0];", []),
-        ("const int a[] = {1, 2}; static int b[2]; const int c[2] = {}; g(a, b, c);", []),
+        ("const int a[] = {1, 2}; static const int b[2] = {}; const int c[2] = {}; g(a, b, c);", []),
         ("switch (i) { case 0: int a[4]; g(a); case 1: break; }", []),
         ("int a[4]; g(a); goto end; end:;", []),
         ("int a[4]; g(a); decltype(a) b;", []),
