@@ -17,9 +17,9 @@ constexpr int kColumns = llmk::kTileColumns;
 __global__ void __launch_bounds__(llmk::kTileThreads)
     mlp(const float* x, const float* up, const float* down, float* inside, float* out, unsigned* state, int rows,
         int hidden, int feed_forward) {
-    // TODO: Until the queue is empty, thread 0 takes a tile (atomicAdd on state[0]) and passes it to the block. A tile of
-    // TODO: inside adds 1 to the counter of its band when all threads have stored their results. A tile of out waits for
-    // TODO: that counter first.
+    // TODO: Until the queue is empty, thread 0 takes a tile (atomicAdd on state[0]) and passes it to the block. For a
+    // TODO: tile of inside, add 1 to the counter of its band when all threads have stored their results. For a tile of
+    // TODO: out, first wait until that counter has reached the number of tiles of its band of inside.
 }
 
 extern "C" void persistent_counters(const float* x, const float* up, const float* down, float* inside, float* out,

@@ -25,7 +25,7 @@ using namespace llmk::persistent;
 enum { kQkvPhase, kAttentionPhase, kOutPhase, kGateUpPhase, kDownPhase, kPhases };
 constexpr int kEpochs = 16;        // a launch adds this to state[0]
 constexpr int kMostParts = 16;     // parts of a head's keys
-constexpr int kFlying = 45 << 10;  // bytes of weights in flight per SM: more only queue up
+constexpr int kFlying = 45 << 10;  // bytes of weights in flight per SM; more requests would only queue up
 
 // Everything that the kernel needs. `model` has the pointers and sizes that the headers of day 16 use.
 template <typename T>
@@ -33,11 +33,11 @@ struct Layer {
     Model<T> model;
     const T* x;
     T* out;
-    int* state;       // [2]: a number above the epoch of every word; the blocks that have finished
-    int inter, keys;  // keys: all that the token attends to, its own included
+    int* state;       // [2]: a number larger than the epoch of every word; the number of blocks that have finished
+    int inter, keys;  // keys: the number of keys that the token attends to, including its own
 };
 
-// Return the parts of a row of a matrix, one warp each.
+// Return the number of parts of a row of a matrix; one warp computes each part.
 __host__ __device__ constexpr int parts_of_row(int columns) {
     constexpr int kMost = kMostVectors * 32 * 8;
     return columns <= kMost ? 1 : columns <= 2 * kMost ? 2 : columns <= 4 * kMost ? 4 : 8;

@@ -355,12 +355,13 @@ def all_once(d):
 
 persistent_counters = Exercise(
     summary="""\
-Compute a two-layer MLP in one launch: inside = silu(up x) and out = down inside, for each row of x. Launch one block per
-multiprocessor. The blocks take tiles from a queue in global memory until it is empty. A tile of out waits for the tiles
-of inside that it reads, and for no others: a counter per band of rows counts those that are finished. Do not synchronize
-the whole grid. llmk/persistent.cuh has compute_tile for a tile of 4 rows and 32 columns; write the queue, the waits, the counters and the launch. `inside` [rows,
-feed_forward] is working memory for the first layer. `state` is rows + 1 words of uninitialized memory for the queue and
-the counters, so clear it before each launch. There is any number of rows. With no rows, return at once.""",
+Compute a two-layer MLP in one launch: inside = silu(up x) and out = down inside, for each row of x. Launch one block
+per multiprocessor. The blocks take tiles from a queue in global memory until it is empty. A tile of out waits for the
+tiles of inside that it reads, and for no others: a counter per band of rows counts those that are finished. Do not
+synchronize the whole grid. llmk/persistent.cuh has compute_tile for a tile of 4 rows and 32 columns; write the queue,
+the waits, the counters and the launch. `inside` [rows, feed_forward] is working memory for the first layer. `state` is
+rows + 1 words of uninitialized memory for the queue and the counters, so clear it before each launch. There is any
+number of rows. With no rows, return at once.""",
     launchers="void persistent_counters(const float* x, const float* up, const float* down, float* inside, float* out, "
     "unsigned* state, int rows, int hidden, int feed_forward, cudaStream_t stream)",
     inputs={
@@ -464,8 +465,8 @@ persistent_pipeline = Exercise(
     summary="""\
 Compute a chain of matmuls for one token in one launch: h = max(W h, 0) for each of the matrices weights[0], weights[1],
 and so on, with h = x at first; out is the last h. Each layer needs the whole h of the layer before, so all blocks wait for
-each other between two layers. Ask for weights of the next layer before that wait, by asynchronous copies to shared
-memory: as many as fit. All tensors are f32 and 16-byte aligned, n is a multiple of 4 up to 4096. There is at least one
+each other between two layers. Before that wait, start asynchronous copies of weights of the next layer to shared
+memory, as many rows as fit. All tensors are f32 and 16-byte aligned, n is a multiple of 4 up to 4096. There is at least one
 layer. `hidden` [2, n] is the workspace. With n = 0 there is nothing to do.""",
     launchers="void persistent_pipeline(const float* x, const float* weights, float* hidden, float* out, int layers, int n, "
     "cudaStream_t stream)",
@@ -494,7 +495,7 @@ layer. `hidden` [2, n] is the workspace. With n = 0 there is nothing to do.""",
         Bar(
             "early_bytes / ((layers - 1) * n * n * 4)",
             at_least=0.4,
-            look="Ask for rows of the next layer before the wait for this one: weights depend on nothing.",
+            look="Start to copy weights of the next layer before the grid barrier of this layer: weights depend on nothing.",
             naive="weights are asked for after the wait",
         ),
         Bar("launches", at_most=1, look="Compute all layers in one cooperative launch, with one block per SM."),
@@ -623,10 +624,11 @@ row-major matrices, one after the other: q, k and v together [(heads + 2 * kv_he
 heads * head_dim], gate and up [2 * inter, hidden] in turn (row 2 i is gate i, row 2 i + 1 is up i), and down [hidden,
 inter]. RoPE rotates columns 2 p and 2 p + 1 of each query and key by rope[p] (cosine, sine). Store the new key and value
 at position `past` of the paged cache, which has `past` keys, and attend to all past + 1 positions. table[i] is the page
-of positions i * page_size and up. Query head h uses key/value head h / (heads / kv_heads). `words` is the workspace, with the words of earlier
-launches: their upper 32 bits are below state[0]. At the end add 16 to state[0], and leave 0 in state[1], where it was 0.
-hidden is a multiple of 8 up to 2560; inter, a multiple of 8, and heads * head_dim are at most 10240; head_dim is a multiple of 8 up to 256,
-page_size a power of 2. For the first token, past is 0. All tensors are 16-byte aligned.""",
+of positions i * page_size and up. Query head h uses key/value head h / (heads / kv_heads). `words` is the workspace,
+with the words of earlier launches: their upper 32 bits are below state[0]. At the end add 16 to state[0]. state[1] is 0
+at the start of a launch and must be 0 again at its end. hidden is a multiple of 8 up to 2560; inter, a multiple of 8,
+and heads * head_dim are at most 10240; head_dim is a multiple of 8 up to 256, page_size a power of 2. For the first
+token, past is 0. All tensors are 16-byte aligned.""",
     launchers="void persistent_layer_{dtype}(const {T}* x, const float* norms, const {T}* weights, const float* rope, const "
     "int* table, {T}* k_cache, {T}* v_cache, {T}* out, long long* words, int* state, int hidden, int heads, int kv_heads, "
     "int head_dim, int inter, int page_size, int pages, int past, float eps, cudaStream_t stream)",

@@ -77,7 +77,7 @@ void bias_pass(const Layer<T>& layer, cudaStream_t stream) {
     CHECK(cudaGetLastError());
 }
 
-// A product by cuBLASLt with the bias as its epilogue: descriptions, and the algorithm that the heuristic chose. They
+// A matmul by cuBLASLt with the bias in its epilogue: the descriptors, and the algorithm that the heuristic chose. They
 // depend on shapes and types only, so create them once and call run often.
 template <typename T>
 struct Plan {

@@ -3,7 +3,8 @@
 //   gradients: [n], of the loss times loss_scale; divided by it and clipped in place    norm: [1]
 //   partial: [kBlocks], working memory
 //
-// The norm of all gradients decides about each of them, so no gradient can be written before the last one was read.
+// Each gradient is scaled by the norm of all gradients, so no gradient can be written before the last one has been
+// read.
 // The sums are added in a fixed order, so the result is the same in every run.
 #include <cuda_runtime.h>
 

@@ -50,7 +50,7 @@ extern "C" void gelu_bf16(const __nv_bfloat16* x, __nv_bfloat16* out, long long 
     gelu(x, out, n, stream);
 }
 
-// Add a bias to each row, in place, and apply GELU if kGelu: what a product by wgmma leaves to do.
+// Add a bias to each row, in place, and apply GELU if kGelu. The wgmma matmul does neither.
 // x: [rows, columns]   bias: [columns]   n: rows * columns, a multiple of kWidth, as is columns
 template <typename T, int kWidth, bool kGelu>
 __global__ void add_bias_kernel(T* __restrict__ x, const T* __restrict__ bias, long long n, int columns) {

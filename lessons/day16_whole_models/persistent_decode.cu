@@ -1,7 +1,7 @@
 // A whole model in one kernel: one launch reads the last token and writes the next one.
 //
-// When one sequence decodes, the least time of a token is that of reading the weights from memory. A kernel per
-// operator spends more time on starting, filling the memory pipeline and draining it than on its weights. Here one
+// When one sequence is decoded, a token takes at least the time to read all weights from memory. A kernel per
+// operator spends more time on its launch and on filling and draining the memory pipeline than on reading weights. Here one
 // block stays on each SM, and all blocks run through a list of phases. The headers explain the parts, in this order:
 //
 //     persistent_model      the phases and the tensors of a model, as data
@@ -11,7 +11,7 @@
 //     persistent_norm       readers: the residual stream, normalized
 //     persistent_cache      places in the cache of keys and values
 //     persistent_inputs     readers: the other inputs of a matmul
-//     persistent_multiply   multipliers: the products of rows and an input
+//     persistent_multiply   multipliers: the dot products of rows and an input
 //     persistent_outputs    writers: RoPE, biases, activations, the residual, the argmax
 //     persistent_attention  readers: attention
 //     persistent_prefetch   readers: prefetches for later phases; writers: the embedding

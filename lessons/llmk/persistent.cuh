@@ -7,21 +7,23 @@
 
 namespace llmk {
 
-// Return the counter's value. What threads wrote before the additions that it includes is visible from here on.
+// Load the counter with acquire semantics. After a load that returns a value written by red_release_add, this thread
+// sees everything that was written before that addition, and before the earlier additions to the counter.
 __device__ __forceinline__ unsigned ld_acquire(const unsigned* counter) {
     unsigned value;
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
     return value;
 }
 
-// Add to the counter. What this thread wrote, and what a barrier has ordered before, is visible to who acquires it.
+// Add to the counter with release semantics. A thread whose ld_acquire reads the sum sees what this thread wrote before
+// the addition, and what other threads of the block wrote before the last __syncthreads().
 __device__ __forceinline__ void red_release_add(unsigned* counter, unsigned value) {
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
 
 constexpr int kTileThreads = 256;
 constexpr int kTileRows = 4;      // a band
-constexpr int kTileColumns = 32;  // columns of a tile, and features of a weight
+constexpr int kTileColumns = 32;  // columns of a tile: rows of the weight matrix
 
 // Compute a tile of out = activation(in weight^T) for a band of rows: columns first ... first + 31. All threads of the
 // block call it; each of its 8 warps computes every eighth column.

@@ -1,7 +1,7 @@
 // Day 16's persistent kernel: each block runs through the list of phases, and its warps have roles.
 //
-// Most of a phase is not the multiplication but instructions before and after it, which wait for each other. So each
-// part has warps of its own. *Readers* wait for the inputs of a phase, normalize them, and proceed to the next phase
+// Most of a phase's time goes to the steps before and after the multiplication, and each step depends on the one
+// before. So each step has its own warps. *Readers* wait for the inputs of a phase, normalize them, and proceed to the next phase
 // (or to attention) while the *multipliers* compute this one. *Writers* rotate, add and publish the sums of the
 // previous phase. They synchronize with mbarriers, with two buffers for inputs and two for sums.
 #pragma once

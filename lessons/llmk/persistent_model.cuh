@@ -16,7 +16,7 @@ constexpr int kMostVectors = 5;  // 8-column vectors of a linear layer's input p
 constexpr int kMostPairs = 4;    // pairs of words that one reader normalizes
 constexpr int kMostRead = 4;     // pairs of words that one reader reads at a time from inputs without a norm
 constexpr int kMostHead = 256;
-constexpr int kSmallestPart = 128;  // keys: a part with fewer is not worth a block
+constexpr int kSmallestPart = 128;  // in keys; with fewer, the work is too small for a block
 constexpr int kReadersBarrier = 1, kWritersBarrier = 2;
 constexpr float kLog2OfE = 1.44269504f;
 

@@ -12,12 +12,12 @@ namespace llmk::persistent {
 
 // Multiply this warp's tiles by its part of the input, on tensor cores, two tiles at a time in one pass.
 //
-// An mma.sync multiplies 16 rows by 8 columns, but a pass has only two rows of weights and one column of input. The
-// shares of the lanes fill the operands instead: a row of operand A is a lane's
-// share of a tile (rows g and g + 8: lanes 4 g ... 4 g + 3 of the first and second tile), and a column of
-// operand B is the same share of the input. Products of a lane's own elements are on the diagonals, and only those are
-// used. That uses an eighth of the tensor cores' arithmetic, but still takes a quarter of the instructions of
-// unpacking, multiplying and adding.
+// An mma.sync multiplies 16 rows by 8 columns, but a pass has only two rows of weights and one column of input. So each
+// group of four lanes, 4 g ... 4 g + 3, puts its elements into its own row and column of the operands: rows g and g + 8
+// of operand A are the group's elements of the first and second tile, and column g of operand B is the group's elements
+// of the input. Results in row g or g + 8 and column g belong to one group, and only these are used: an eighth of the
+// tensor cores' arithmetic. This still needs only a quarter of the instructions of unpacking, multiplying and adding on
+// the CUDA cores.
 template <typename T, int VECTORS>
 __device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn& ring) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, part = warp & ((1 << work.shift) - 1);
@@ -48,7 +48,7 @@ __device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn
                 return reinterpret_cast<const uint4*>(shared.ring + slot * shared.slot_bytes) + mine;
             };
             const uint4 *first = tile_in(slots[0].place), *second = two ? tile_in(slots[1].place) : first;
-            float sums[2][4] = {};  // two accumulators, so that one mma need not wait for the other
+            float sums[2][4] = {};  // two accumulators, so that one mma does not wait for the other
 #pragma unroll
             for (int v = 0; v < VECTORS; ++v) {
                 const int at = min(v * 32 + lane, count - 1);
@@ -56,8 +56,8 @@ __device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn
                 llmk::mma_m16n8k16<T>(sums[0], {a.x, b.x, a.y, b.y}, x.x, x.y);
                 llmk::mma_m16n8k16<T>(sums[1], {a.z, b.z, a.w, b.w}, x.z, x.w);
             }
-            // Lane 4 g + t holds in elements 0 and 1 row g, columns 2 t and 2 t + 1: lane 4 g + g / 2 holds the
-            // diagonal element.
+            // Elements 0 and 1 of lane 4 g + t are row g, columns 2 t and 2 t + 1. So lane 4 g + g / 2 holds the
+            // diagonal element of row g.
             float of_tiles[2];
 #pragma unroll
             for (int i = 0; i < 2; ++i) {

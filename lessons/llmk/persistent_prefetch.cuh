@@ -39,7 +39,7 @@ __device__ void prefetch_keys(const Model<T>& model, const Work& work, int keys,
     }
 }
 
-// Set x to the token's row of the table. Each writer keeps the numbers that it will add to later.
+// Set x to the token's row of the embedding table. Each writer thread stores the elements that it will add to later.
 template <typename T>
 __device__ void embed(const Model<T>& model, const Work& work, long long table, int writer, int position,
                       unsigned epoch) {

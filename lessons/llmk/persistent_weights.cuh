@@ -1,8 +1,9 @@
 // Day 16's persistent kernel: one thread loads a block's weights of all phases to a ring in shared memory.
 //
 // Weights depend on nothing, so the thread runs as far ahead as the ring allows, even while the other threads wait. The
-// ring is as large as shared memory allows, so that the memory is busy meanwhile. But only a part of it may be in flight
-// at a time: requests beyond the memory's bandwidth only queue up, and delay every word that is read.
+// ring is as large as shared memory allows, so that global memory stays busy meanwhile. But only some of its stages may
+// be in flight at a time: more requests than the memory can serve only queue up, and delay the
+// words that blocks exchange.
 #pragma once
 
 #include <cuda_runtime.h>

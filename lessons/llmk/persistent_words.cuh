@@ -3,8 +3,9 @@
 //
 // A word is written and read atomically, so a thread that reads the expected epoch has the data too: one trip through
 // the L2 cache, where a barrier takes four (fence, count, poll, read). NCCL calls this its LL ("low latency") protocol.
-// A word may be overwritten once all its readers have written something that its writer has waited for, directly or
-// indirectly; the order of the phases guarantees that.
+// A writer may overwrite a word after all readers of the old word have read it. The writer knows this because it has
+// waited, directly or through other blocks, for words that these readers wrote later. The order of the phases
+// ensures it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,7 +30,7 @@ __device__ __forceinline__ void look(const Word* at, Word (&words)[2]) {
 }
 
 // Wait until both words of all `count` pairs (pair i is at `at(i)`, count <= COUNT) have this epoch; return their data.
-// All loads are issued before the first is checked, so they take one trip to the L2 cache and not COUNT.
+// All loads are issued before the first is checked, so they take one round trip to the L2 cache instead of COUNT.
 template <int COUNT, typename At>
 __device__ __forceinline__ void await_pairs(uint2 (&data)[COUNT], At at, int count, unsigned epoch) {
     unsigned missing = (1u << count) - 1;

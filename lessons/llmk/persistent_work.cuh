@@ -32,7 +32,7 @@ struct Shared {
     float* attended;         // [kReaders / 32, head_dim]
     uint64_t* ready;         // [2], one mbarrier for each buffer: its input is complete
     uint64_t* summed;        // [2], likewise: its input has been read by all multipliers, and its sums are complete
-    uint64_t* given;         // [2], likewise: the writers have loaded its sums, so it may be overwritten
+    uint64_t* given;         // [2], likewise: the writers have loaded the sums, so their buffer may be overwritten
     const Work* works;       // [last - first]
     const float2* angle;     // [rotary / 2]: cosine and sine of this position
     int slots, slot_bytes, flying, input_bytes, sums_bytes;
@@ -64,7 +64,8 @@ __device__ __forceinline__ void plan(const Phase* phases, int first, int last, b
         const unsigned block = (blockIdx.x + static_cast<unsigned>(phase.shift)) % gridDim.x;
         const unsigned row_group = static_cast<unsigned>(phase.row_group);
         const unsigned units = static_cast<unsigned>(phase.rows) / row_group;
-        // Distribute evenly, without products that overflow: the first units % gridDim.x blocks get one unit more.
+        // Distribute the units evenly, without a product that overflows: the first units % gridDim.x blocks get
+        // one more.
         const unsigned each = units / gridDim.x, more = units % gridDim.x;
         work.first = static_cast<int>((each * block + min(block, more)) * row_group);
         work.rows = static_cast<int>((each + (block < more)) * row_group);

@@ -4,8 +4,8 @@
 //   up: [feed_forward, hidden]      down: [hidden, feed_forward]
 //   state: [1 + rows], the queue, then a counter for each band
 //
-// Blocks take tiles of 4 rows by 32 columns from a queue. In step s of the queue come the tiles of band s of inside, then
-// those of band s - 1 of out. Each tile that is complete adds 1 to the counter of its band.
+// Blocks take tiles of 4 rows by 32 columns from a queue. Step s of the queue has the tiles of band s of inside, then
+// those of band s - 1 of out. A block that completes a tile adds 1 to the counter of the tile's band.
 #include <cuda_runtime.h>
 
 #include "llmk/persistent.cuh"
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(llmk::kTileThreads)
 
         const bool second = tile >= inner;
         const int band = second ? step - 1 : step;
-        if (band < 0 || band >= bands) continue;  // the first step has no band of out, the last one none of inside
+        if (band < 0 || band >= bands) continue;  // the first step has no band of out, the last step no band of inside
         const size_t row = static_cast<size_t>(band) * kRows;
         const int count = min(kRows, rows - band * kRows);
         float* slot = inside + static_cast<size_t>(band % kSlots) * kRows * feed_forward;

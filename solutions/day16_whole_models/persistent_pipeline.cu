@@ -1,5 +1,5 @@
-// A chain of matmuls for one token in one launch: h = max(W h, 0) for each layer. Rows of the next layer are asked for
-// before the wait for this layer, so the memory is busy while the blocks wait for each other.
+// A chain of matmuls for one token in one launch: h = max(W h, 0) for each layer. A block starts to copy weights of the
+// next layer before the grid barrier of this layer, so the memory is busy while the blocks wait for each other.
 //
 //   x, out: [n]     weights: [layers, n, n]     hidden: [2, n], the workspace: layers write its halves in turn
 #include <cooperative_groups.h>
