@@ -98,6 +98,17 @@ def test_a_block_may_wait_for_a_later_one_through_barriers(load, schedule, check
             np.testing.assert_array_equal(order, range(blocks - 1, -1, -1))
 
 
+@pytest.mark.parametrize("launcher", ["poll_two_counters", "put_tickets_back", "count_polls"])
+def test_a_block_may_add_until_another_one_has_finished(load, schedule, launcher):
+    """A block that adds again is held back, but not for ever: the other block may need it, or be held back as well."""
+    kernel = load("held_blocks", checks=True)
+    kernel.configure(**schedule)
+    x, out = np.arange(64, dtype=np.int32), np.zeros(64, dtype=np.int32)
+    outcome = kernel(launcher, x, out)
+    assert outcome.error == 0 and not outcome.report["findings"]
+    np.testing.assert_array_equal(out, x)
+
+
 def test_endless_polling_through_barriers_is_counted_not_timed(load):
     kernel = load("barriers", checks=True)
     for how in range(6):
@@ -106,7 +117,7 @@ def test_endless_polling_through_barriers_is_counted_not_timed(load):
         outcome = kernel("wait_through_barriers", flags, order, 3, 3, how)
         assert outcome.error == 702, "cudaErrorLaunchTimeout"
         assert [finding["kind"] for finding in outcome.report["findings"]] == ["infinite_loop"]
-    kernel.configure(spin_rounds=1000000)
+    kernel.configure(spin_rounds=100000)
 
 
 @pytest.mark.parametrize("launcher", ["spin_lock", "lock_in_block"])

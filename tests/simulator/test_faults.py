@@ -19,7 +19,7 @@ def faults(load):
     kernel = load("faults")
     kernel.configure(watchdog_seconds=0.3)
     yield kernel
-    kernel.configure(watchdog_seconds=10, spin_rounds=1000000)
+    kernel.configure(watchdog_seconds=10, spin_rounds=100000)
     out = np.zeros(32, dtype=np.int32)
     assert kernel("fine", out).error == 0, "the next launch must work"
     np.testing.assert_array_equal(out, range(32))

@@ -247,7 +247,7 @@ void stop_spinning(Warp& warp, unsigned lanes) {
 // Lets another block run where all that can run are held back: a new one if there are few, otherwise the one that was
 // held back last. So a tile that was taken early is finished late.
 void release_held_block(Worker& worker) {
-    worker.spin_rounds = 0;  // spinning threads poll several times before the next block is released
+    worker.held_rounds = 0;  // spinning threads poll several times before the next block is released
     const uint64_t size = worker.grid->cluster_size, most = worker.grid->residency;
     if (worker.resident_count < limits::sms && worker.resident_count + size <= most && start_next_cluster(worker))
         return;
@@ -255,6 +255,8 @@ void release_held_block(Worker& worker) {
     for (BlockStorage* block = last; block; block = block->next)
         if (block->held > last->held) last = block;
     last->held = 0;
+    if (++worker.releases < most_releases) return;
+    for (BlockStorage* block = worker.resident; block; block = block->next) block->held = 0;
 }
 
 // Sets worker.block to a block that can run. Returns false when the grid is done or was stopped.
@@ -278,7 +280,7 @@ bool find_runnable_block(Worker& worker) {
         if (worker.resident_count == 0) return start_next_cluster(worker);
         if (!spinning && !held) deadlock(worker);
         if (held) {
-            if (!spinning || ++worker.spin_rounds > spin_patience) {
+            if (!spinning || ++worker.held_rounds > spin_patience) {
                 release_held_block(worker);
                 continue;
             }
@@ -479,6 +481,7 @@ void added_to(Thread& self, const void* address) {
     Worker& worker = *current_worker;
     Grid& grid = *worker.grid;
     if (grid.workers > 1 || !can_roll_back(grid) || grid.cluster_count == 1) return;
+    if (worker.releases >= most_releases) return;
     constexpr unsigned most = sizeof self.added / sizeof *self.added;
     bool again = false;
     for (unsigned i = 0; i < most && i < self.additions; ++i) again = again || self.added[i] == address;
@@ -486,7 +489,7 @@ void added_to(Thread& self, const void* address) {
     Thread* polls = worker.resident_count > 1 ? polling_thread(worker, self, address) : nullptr;
     if (!again && !polls) return;
     self.block->held = ++worker.tickets;
-    worker.spin_rounds = 0;
+    worker.held_rounds = 0;
     make_ready(*self.warp, 1u << self.lane);
     if (polls) {
         stop_spinning(*polls->warp, 1u << polls->lane);
@@ -562,6 +565,7 @@ void run_blocks(Worker& worker, Grid& grid) {
     worker.grid_barrier = {};
     worker.live_threads = 0;
     worker.tickets = 0;
+    worker.releases = worker.held_rounds = 0;
     worker.spin_rounds = worker.stalled_rounds = 0;
     worker.starting = nullptr;
     worker.faulted = false;

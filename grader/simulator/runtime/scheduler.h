@@ -84,7 +84,9 @@ struct Worker {
     uint64_t live_threads;    // threads of the resident blocks that have not exited
     BlockStorage idle_block;  // current block of a worker that runs none
     Warp idle_warp;
-    uint64_t tickets;  // number of times that a block was held back
+    uint64_t tickets;      // number of times that a block was held back
+    unsigned releases;     // number of times that the block held back last was released
+    unsigned held_rounds;  // rounds in which all other blocks spun, since a block was held back or released
     Order order;
     uint64_t random_state;
     // Rounds in which all runnable threads spun, since a block began, a thread ended, or a barrier without polling
@@ -123,6 +125,10 @@ inline void make_ready(Warp& warp, unsigned lanes) {
 
 // If every spinning thread has polled unchanged memory for this many rounds, another block is started.
 constexpr unsigned spin_patience = 8;
+
+// Number of releases in a launch after which no block is held back any more. In a right kernel, a block may add again and
+// again until another block, which was held back earlier, has finished.
+constexpr unsigned most_releases = 1000;
 
 // Called when the running thread polls. Runs all other threads first, and starts more blocks if no thread can run.
 void spin(Thread& self);
