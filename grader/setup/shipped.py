@@ -1,6 +1,6 @@
 """The course that came with this grader: next to the package in a clone, inside it in a wheel.
 
-setup.py runs this file by its path to select the contents of the wheel, so this file must not import the grader.
+wheel.py runs this file by its path to select the contents of the wheel, so this file must not import the grader.
 """
 
 from __future__ import annotations

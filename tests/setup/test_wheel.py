@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -52,14 +53,20 @@ class Installed:
         return done.returncode, " ".join(done.stdout.split())
 
 
-def build(folder: Path) -> Path:
-    """Build the wheel in a copy of this clone, because a build leaves files in its folder."""
+def copy_of_clone(folder: Path) -> Path:
+    """Copy what the wheel is built from, because a build leaves files in its folder."""
     source = folder / "clone"
     for name in ("grader", *shipped.FOLDERS):
         leave = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints", "*.bak")
         shutil.copytree(ROOT / name, source / name, ignore=leave)
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "constraints.txt"):
         shutil.copy(ROOT / name, source)
+    return source
+
+
+def build(folder: Path) -> Path:
+    """Build the wheel."""
+    source = copy_of_clone(folder)
     # The wheel must not contain these files: the first two are not part of the course, the third is from an old build.
     (source / "exercises" / "__pycache__").mkdir()
     (source / "exercises" / "__pycache__" / "tasks.pyc").touch()
@@ -94,6 +101,15 @@ def test_an_extra_is_installed_by_the_name_that_pip_knows(tmp_path: Path, monkey
     smi.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert doctor.gpu().advice.endswith("pip install --force-reinstall torch")
+
+
+def test_the_source_distribution_has_the_course(tmp_path: Path) -> None:
+    program = "import setuptools.build_meta as backend; backend.build_sdist('built')"
+    source = copy_of_clone(tmp_path)
+    subprocess.run([sys.executable, "-c", program], cwd=source, check=True, capture_output=True)
+    with tarfile.open(next((source / "built").glob("*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert not {*shipped.files(ROOT), "constraints.txt", "grader/setup/wheel.py"} - names
 
 
 def test_the_course_from_a_wheel(tmp_path: Path) -> None:
