@@ -225,7 +225,7 @@ class _Check:
         self.reports = [run.simulated for run in (*runs, *counted)]
         repeated = self._run_in_reverse(runs, counted) if "safe" in self.stages else []
         self.runs = [*runs, *counted, *repeated]
-        correct = judge_correct(runs)
+        correct = judge_correct(runs, repeated)
         correct.seconds = seconds
         self.report(CheckEvent("correct", "finished", status=correct.status))
         stages = [correct]

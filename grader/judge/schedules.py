@@ -1,4 +1,4 @@
-"""Chooses the runs that the stage *safe* repeats with the blocks and warps in reverse order.
+"""Chooses the runs that the stages *correct* and *safe* repeat with the blocks and warps in reverse order.
 
 The order of two accesses does not depend on the schedule of a run, unless threads communicate through atomic or
 volatile accesses: then the schedule decides which thread takes a lock or a ticket first, and which value a flag has.

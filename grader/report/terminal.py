@@ -135,7 +135,7 @@ def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
         rows += [Text(""), Text("  What limits it", style="title"), paragraph(limits.text(stage.bound))]
     if stage.resources and verbose:
         rows += resources_view(stage)
-    if verbose and stage.note:
+    if (failed or verbose) and stage.note:
         rows += [Text(""), paragraph(stage.note, style="quiet")] if rows else [paragraph(stage.note)]
     if stage.timings:
         rows += [indented(row) for row in timings.render_timings(stage.timings, stage.time_bars, verbose)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,31 @@ def test_a_race_in_reverse_order_is_a_finding(judged, name: str) -> None:  # noq
 
     verdict = judged(whole=HEAD + files(fault=False)[name] + LAUNCHER)
     assert verdict.passed and not verdict.stage("safe").note, as_text(verdict)
+
+
+def test_a_wrong_result_in_reverse_order_fails(judged) -> None:  # noqa: F811
+    """The first block that takes a ticket writes a wrong number, unless it is block 0. No access is a race."""
+    kernel = """__device__ int tickets;
+__global__ void twice_kernel(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0) {
+        const int ticket = atomicAdd(&tickets, 1);
+        if (ticket == gridDim.x - 1) atomicExch(&tickets, 0);
+        if (i < n) out[i] = WRONG && ticket == 0 && blockIdx.x != 0 ? -7.0f : 2.0f * x[i];
+    } else if (i < n) {
+        out[i] = 2.0f * x[i];
+    }
+}
+"""
+    verdict = judged(whole=HEAD + kernel.replace("WRONG", "true") + LAUNCHER)
+    assert statuses(verdict).startswith("builds=passed correct=failed"), as_text(verdict)
+    correct = verdict.stage("correct")
+    failed = [case for case in correct.cases if not case.passed]
+    assert failed and all(case.problem == "wrong" for case in failed)
+    assert re.fullmatch(r"\d+ cases? fails? only if blocks and warps run in reverse order\.", correct.note)
+    assert correct.note in as_text(verdict)
+    verdict = judged(whole=HEAD + kernel.replace("WRONG", "false") + LAUNCHER)
+    assert verdict.passed and not verdict.stage("correct").note, as_text(verdict)
 
 
 def test_a_finding_of_both_orders_appears_once(judged, monkeypatch) -> None:  # noqa: F811
