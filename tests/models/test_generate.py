@@ -206,6 +206,9 @@ def test_a_replayed_token_advances_its_own_state(qwen2: Any, monkeypatch: pytest
     long = (prompt * 20)[:30]
     assert [decode.prefill(long), *(decode.step() for _ in range(3))] == generate(qwen2, long, 4).ids
     assert set(decode.prompts) == {16, 32}
+    for ids in ([], [1] * 48):
+        with pytest.raises(ValueError, match=rf"a prompt of {len(ids)} tokens: there is room for 1 to 47"):
+            decode.prefill(ids)
 
 
 @pytest.mark.parametrize("name", TINY)

@@ -23,8 +23,7 @@ class DecodeGraph:
     def __init__(self, model: Model, cache: PagedCache, longest: int) -> None:
         """Set up buffers for ``longest`` tokens, prompt and answer together. Nothing else may use the cache."""
         self.model, self.cache, self.longest = model, cache, longest
-        self.number = cache.create()
-        self.whole = cache.append({self.number: [0] * longest})  # all pages, slots and positions of the text
+        self.whole = cache.append({cache.create(): [0] * longest})  # all pages, slots and positions of the text
         self.whole.ids.zero_()
         device = self.whole.ids.device
         self.now = Batch(
@@ -84,8 +83,10 @@ class DecodeGraph:
         """Read a prompt into an empty cache and return the first new token.
 
         The prompt is padded at its end to a power of two. No token sees the padding, which comes after it, and later
-        tokens overwrite its keys and values.
+        tokens overwrite its keys and values. Raise ValueError for a prompt that leaves no room for a token after it.
         """
+        if not 0 < len(ids) < self.longest:
+            raise ValueError(f"a prompt of {len(ids)} tokens: there is room for 1 to {self.longest - 1}")
         length = min(max(SHORTEST, 1 << (len(ids) - 1).bit_length()), self.longest)
         if length not in self.prompts:
             batch = self._prompt(length)
