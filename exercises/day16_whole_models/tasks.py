@@ -1,5 +1,7 @@
 """The tasks of day 16."""
 
+import dataclasses
+
 import torch
 
 from grader.course.task import (
@@ -405,7 +407,8 @@ number of rows. With no rows, return at once.""",
 
 # --------------------------------------------------------------------------------------------------------- missing_wait
 
-missing_wait = Exercise(
+missing_wait = dataclasses.replace(
+    persistent_counters,
     summary="""\
 Fix a two-layer MLP in one launch: inside = silu(up x) and out = down inside, for each row of x. Blocks take tiles from a
 queue, and counters in global memory order them, as in persistent_counters. But `inside` [2, 4, feed_forward] has room
@@ -414,17 +417,7 @@ correct it. Keep the queue and the two slots: all bands would not fit into the L
 uninitialized memory. There is any number of rows. With no rows, return at once.""",
     launchers="void missing_wait(const float* x, const float* up, const float* down, float* inside, float* out, "
     "unsigned* state, int rows, int hidden, int feed_forward, cudaStream_t stream)",
-    inputs={
-        "x": Input("rows hidden", normal()),
-        "up": Input("feed_forward hidden", normal(scale=0.3)),
-        "down": Input("hidden feed_forward", normal(scale=0.3)),
-    },
-    outputs={
-        "inside": Output("(8*feed_forward)", scratch=True),
-        "out": Output("rows hidden"),
-        "state": Output("(rows + 1)", dtype="u32", scratch=True),
-    },
-    reference=mlp_of_rows,
+    outputs=persistent_counters.outputs | {"inside": Output("(8*feed_forward)", scratch=True)},
     cases=[
         Case("one row", **rows_of(1, 2, 31)),
         Case("one band, several tiles", **rows_of(3, 67, 129)),
@@ -435,14 +428,11 @@ uninitialized memory. There is any number of rows. With no rows, return at once.
         Case("random sizes", **rows_of(between(1, 15), between(1, 140), between(1, 150))),
         Case("no rows", **rows_of(0, 64, 96)),
     ],
-    efficient=Case("8 rows, 128 x 256", **rows_of(8, 128, 256)),
-    minimum_bytes=all_once,
     bars=[
         Bar("global_bytes / minimum", at_most=2.6, look="Multiply each weight that a tile reads with several rows."),
         Bar("launches", at_most=1, look="Use one kernel: its blocks take the tiles of both layers."),
         Bar("scratch_bytes", at_most=0, look="Use `inside` and `state`, and allocate no memory."),
     ],
-    flops=lambda d: 4.0 * d["rows"] * d["hidden"] * d["feed_forward"],
 )
 
 

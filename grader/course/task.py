@@ -285,6 +285,10 @@ class Exercise:
         """Return all pairs of a case and one of its dtypes."""
         return [(case, dtype) for case in self.cases for dtype in (case.dtypes or self.dtypes)]
 
+    def timed_sizes(self) -> list[tuple[Bench, str]]:
+        """Return each size to time with each of its dtypes."""
+        return [(case, dtype) for case in self.bench for dtype in case.dtypes or self.dtypes]
+
     def case_seed(self, seed: int, case: Case, dtype: str) -> int:
         """Return the seed of one case, derived from the seed of the check, so that cases get different inputs."""
         text = f"{seed}/{self.name}/{case.name}/{dtype}".encode()

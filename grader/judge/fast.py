@@ -140,7 +140,7 @@ def verify(
     """Measure all sizes with the grader's own clock, and add these times to ``timings``."""
     arch = gpu_architecture(task.architecture)
     by_size = {(timing.name, timing.dtype): timing for timing in timings}
-    sizes = [(case, dtype) for case in task.bench for dtype in case.dtypes or task.dtypes]
+    sizes = task.timed_sizes()
     runner = build_runner("cuda", arch)
     kernel, nothing = (compile_kernel(path, "cuda", checks=False, arch=arch) for path in (file, verified.NOTHING))
 

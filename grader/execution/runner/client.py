@@ -70,7 +70,7 @@ class Child:
     """The first word of the last request."""
     _killed: bool = False
     _usage: Usage = field(default_factory=Usage)
-    """What the runner uses. In a sandbox, its process id differs from that of the started process, which is bwrap."""
+    """The resources that the runner uses. In a sandbox, the runner is a child of the started process, bwrap."""
 
     returning: ClassVar[str] = "returning from the launcher"
     """What the process should do instead of ending."""

@@ -166,19 +166,18 @@ def _on_gpu(
     timings = []
     shared = True
     with Child(runner, kernel.library, kernel.libsim, jail=jail) as child:
-        for case in task.bench:
+        for case, dtype in task.timed_sizes():
             if sizes is not None and case.name not in sizes:
                 continue
-            for dtype in case.dtypes or task.dtypes:
-                require_launcher(kernel.launchers, parse_prototype(task.prototype(dtype)), path.name)
-                say(f"{case.name} ({dtype})")
-                try:
-                    timing = _time_one(task, case, dtype, child, machine, compiled, pace, shared)
-                except SharingFailed:  # use files from now on
-                    shared = False
-                    timing = _time_one(task, case, dtype, child, machine, compiled, pace, shared)
-                timings.append(timing)
-                torch.cuda.empty_cache()
+            require_launcher(kernel.launchers, parse_prototype(task.prototype(dtype)), path.name)
+            say(f"{case.name} ({dtype})")
+            try:
+                timing = _time_one(task, case, dtype, child, machine, compiled, pace, shared)
+            except SharingFailed:  # use files from now on
+                shared = False
+                timing = _time_one(task, case, dtype, child, machine, compiled, pace, shared)
+            timings.append(timing)
+            torch.cuda.empty_cache()
     return timings
 
 

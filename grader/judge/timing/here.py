@@ -102,7 +102,7 @@ def machines(found: Sequence[Compared]) -> dict[str, Machine]:
 def missing(task: Exercise, kept: BenchReport | None) -> list[Size]:
     """Return the sizes for which ``kept`` has no time."""
     known = {(timing.name, timing.dtype) for timing in kept.timings if timing.median_us} if kept else set()
-    return [size for size in _sizes(task) if (size[0].name, size[1]) not in known]
+    return [size for size in task.timed_sizes() if (size[0].name, size[1]) not in known]
 
 
 def run(
@@ -205,10 +205,6 @@ def needed_bytes(task: Exercise, case: Bench, dtype: str) -> float:
     return total
 
 
-def _sizes(task: Exercise) -> list[Size]:
-    return [(case, dtype) for case in task.bench for dtype in case.dtypes or task.dtypes]
-
-
 def _untimed(task: Exercise, size: Size, reason: str) -> Timing:
     """Return a ``Timing`` without times. The note is the first line of the reason, without the name of the size."""
     case, dtype = size
@@ -219,5 +215,5 @@ def _untimed(task: Exercise, size: Size, reason: str) -> Timing:
 def _merged(task: Exercise, before: BenchReport | None, now: BenchReport) -> BenchReport:
     """Return the new report with the times of ``before`` that it lacks, in the order of the task."""
     timings = {(timing.name, timing.dtype): timing for timing in [*(before.timings if before else ()), *now.timings]}
-    keys = [(case.name, dtype) for case, dtype in _sizes(task)]
+    keys = [(case.name, dtype) for case, dtype in task.timed_sizes()]
     return dataclasses.replace(now, timings=[timings[key] for key in keys if key in timings])
