@@ -63,9 +63,7 @@ class Run:
     drawn: tuple[Call, Buffers, dict[str, Any]] | None = None
     """The call with its inputs, its memory, and the reference, if these were computed before the kernel was built."""
     schedule: str = "forward"
-    """The order of blocks and warps on the simulator. A run in "reverse" repeats another one for its findings only: its
-    output is not compared.
-    """
+    """The order of blocks and warps on the simulator. A run in "reverse" repeats another one."""
     leaves_all: bool = False
     """True if the right result is that every output (all are in-out) keeps its initial values."""
 
