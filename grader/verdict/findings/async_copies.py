@@ -49,11 +49,9 @@ KINDS = (
         text=lambda f: f"on {position(f)}: {both(f)} are not ordered",
         why="The copy may still be running: the read gets old values, or the copy overwrites newer ones.",
         fix="For cp.async: commit the copy, wait for its group (cp.async.wait_group), then __syncthreads(), before "
-        "any thread "
-        "touches the destination. For a copy that completes on an mbarrier: each thread waits for the phase with the "
-        "right "
-        "parity (mbarrier_wait_parity). For a bulk store: cp_async_bulk_wait_group_read before its source is written "
-        "again.",
+        "any thread touches the destination. For a copy that completes on an mbarrier: each thread waits for the phase "
+        "with the right parity (mbarrier_wait_parity). For a bulk store: cp_async_bulk_wait_group_read before its "
+        "source is written again, and cp.async.bulk.wait_group before its destination is read.",
         look="the access to memory that is still being copied",
         sample_access="read",
         sample_other="async write",

@@ -128,27 +128,39 @@ void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoc
     });
 }
 
-void end_reading(ThreadState& state, const BulkStore& store) {
+void replace_reads(const ThreadState& state, const BulkStore& store, Epoch epoch) {
     uintptr_t shared = reinterpret_cast<uintptr_t>(store.copy.shared);
-    each_cell(find_shared(*state.block, shared), shared, store.copy.bytes(), [&](ShadowCell& cell) {
-        if (cell.reads == store.pending) cell.reads = state.epoch;
-        const ReaderSet* members = members_of(cell);
-        for (uint32_t i = 0; members && i < members->count; ++i)
-            if (members->list[i].epoch == store.pending) members->list[i].epoch = state.epoch;
-    });
+    each_cell(find_shared(*state.block, shared), shared, store.copy.bytes(),
+              [&](ShadowCell& cell) { replace_pending(cell, store.pending, epoch); });
 }
 
-void end_writing(ThreadState& state, const BulkStore& store) {
+void replace_writes(const BulkStore& store, Epoch epoch) {
+    bool reduces = store.copy.reduction != Reduction::none;
     each_row(store.copy, [&](bool inside, uint32_t, const char* row, uint32_t bytes) {
         if (!inside) return;
         uintptr_t global = reinterpret_cast<uintptr_t>(row);
         each_cell(find_region(global), global, bytes, [&](ShadowCell& cell) {
-            if (cell.write == store.pending) cell.write = state.epoch.with_atomic(true);
+            if (reduces)
+                replace_pending(cell, store.pending, epoch);
+            else if (cell.write == store.pending)
+                cell.write = epoch.pending() ? epoch : epoch.with_atomic(true);
         });
     });
 }
 
 }  // namespace
+
+void keep_stores_pending(ThreadState& state) {
+    BulkState* bulk = state.extras ? state.extras->bulk : nullptr;
+    if (!bulk) return;
+    const Epoch pending = state.epoch.with_time(Epoch::time_pending);
+    for (size_t i = 0; i < bulk->stores.size(); ++i) {
+        BulkStore& store = bulk->stores[i];
+        if (i >= bulk->read) replace_reads(state, store, pending);
+        replace_writes(store, pending);
+        store.pending = pending;
+    }
+}
 
 Epoch bulk_copy(ThreadState& state, const BulkCopy& copy, bool reads, const void* code) {
     const char* from = copy.map.address;
@@ -246,11 +258,12 @@ void bulk_store(Thread& thread, const BulkCopy& copy, const void* address) {
     Epoch pending = state.epoch.with_time(Epoch::time_pending);
     read_shared_source(state, copy.shared, copy.bytes(), pending, address);
     Access access = copy.reduction == Reduction::none ? Access::async_write : Access::atomic;
+    const Epoch epoch = state.epoch;
     access_global(state, copy, access, address, [&](AccessSite& site, uintptr_t to, unsigned size_log2) {
-        if (access == Access::async_write)
-            write_destination(state, site, to, size_log2);
-        else
-            each_cell_of_piece(site, to, size_log2, [&](ShadowCell& cell) { atomic_cell(state, cell, site, {}); });
+        if (access == Access::async_write) return write_destination(state, site, to, size_log2);
+        state.epoch = pending;
+        each_cell_of_piece(site, to, size_log2, [&](ShadowCell& cell) { atomic_cell(state, cell, site, {}); });
+        state.epoch = epoch;
     });
     BulkState& bulk = bulk_of(state);
     bulk.stores.push({copy, bulk.group, pending, address});
@@ -271,10 +284,10 @@ void bulk_wait(Thread& thread, unsigned groups_that_may_be_pending, bool reads_o
     auto is_done = [&](size_t i) {
         return i < bulk.stores.size() && bulk.stores[i].group + groups_that_may_be_pending < bulk.group;
     };
-    for (; is_done(bulk.read); ++bulk.read) end_reading(state, bulk.stores[bulk.read]);
+    for (; is_done(bulk.read); ++bulk.read) replace_reads(state, bulk.stores[bulk.read], state.epoch);
     if (reads_only) return;
     size_t written = 0;
-    for (; is_done(written); ++written) end_writing(state, bulk.stores[written]);
+    for (; is_done(written); ++written) replace_writes(bulk.stores[written], state.epoch);
     size_t kept = bulk.stores.size() - written;
     for (size_t i = 0; i < kept; ++i) bulk.stores[i] = bulk.stores[written + i];
     bulk.stores.truncate(kept);

@@ -128,6 +128,9 @@ class Phases {
             const Epoch pending = written.by->epoch.with_time(Epoch::time_pending);
             replace_write(written, pending);
             written.pending = pending;
+            // The grid barrier does not order the arrival, so its epoch must not be before the barrier.
+            const uint32_t time = written.by->block->barrier_time;
+            written.arrived = written.by->epoch.with_time(time).with_atomic(written.arrived.atomic());
         }
     }
 
@@ -220,6 +223,7 @@ void free_bulk_state(BulkState* state) {
 void keep_copies_pending(BlockState& block) {
     for (unsigned i = 0; i < block.block->thread_count; ++i) {
         ThreadState& thread = block.threads[i];
+        keep_stores_pending(thread);
         if (!thread.extras || !thread.extras->copies) continue;
         const Epoch pending = thread.epoch.with_time(Epoch::time_pending);
         for (AsyncCopy& copy : *thread.extras->copies) {
@@ -231,6 +235,10 @@ void keep_copies_pending(BlockState& block) {
     }
     for (Mbarrier* barrier = block.block->mbarriers; barrier; barrier = barrier->next)
         if (barrier->checks) static_cast<Phases*>(barrier->checks)->keep_pending();
+    if (!block.block->mbarriers) return;
+    // Arrivals have the time of the grid barrier, so give later accesses of the threads another time.
+    ++block.time;
+    for (unsigned i = 0; i < block.block->thread_count; ++i) set_time(block.threads[i], block.time);
 }
 
 bool seen_by_bulk_copies(const ThreadState& thread, Epoch write) {

@@ -51,5 +51,7 @@ bool seen_by_bulk_copies(const ThreadState& thread, Epoch write);
 
 // Called after a grid barrier, which waits for no copy: copies in flight remain later than all accesses.
 void keep_copies_pending(BlockState& block);
+// Does the same for a thread's bulk stores.
+void keep_stores_pending(ThreadState& thread);
 
 }  // namespace sim::checks

@@ -125,6 +125,13 @@ void report_cell_race(const ThreadState& thread, const ShadowCell& cell, const A
                 other_site, other_access);
 }
 
+// Returns how the member of the cell's set that conflicts with an access accessed the cell.
+Access access_of(const ShadowCell& cell, const Conflict& conflict) {
+    if (is_operand_mark(cell.reads)) return Access::operand_read;
+    if (!conflict.epoch.pending()) return access_of(cell, conflict.kind);
+    return conflict.kind == ordinary_read ? Access::async_read : Access::async_write;
+}
+
 // Adds the thread to a set of readers or of atomic operations, by widening the set's extent.
 void share(ThreadState& thread, ShadowCell& cell, uint16_t site) {
     Epoch set = cell.reads;
@@ -316,8 +323,7 @@ void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     } else if (set.atomic() && (kinds_of(cell) & atomic_store)) {
         Conflict conflict = conflict_with_set(thread, cell, site, atomic_store);
         if (conflict.unordered)
-            report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site,
-                             access_of(cell, conflict.kind));
+            report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, access_of(cell, conflict));
         else if (site.space == Space::global && set.serial() >= the_launch.first_serial)
             keep_atomic_as_write(thread, cell);
         remove_members(cell, atomic_store);
@@ -346,12 +352,8 @@ void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& sit
     }
     if (cell.reads != never && cell.reads != thread.epoch && !stale(thread, site, cell.reads)) {
         Conflict conflict = conflict_with_set(thread, cell, site, every_kind);
-        if (conflict.unordered) {
-            Access other = access_of(cell, conflict.kind);
-            if (conflict.epoch.pending()) other = Access::async_read;
-            if (is_operand_mark(cell.reads)) other = Access::operand_read;
-            report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, other);
-        }
+        if (conflict.unordered)
+            report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, access_of(cell, conflict));
     }
     cell.reads = never;
 }
@@ -414,8 +416,7 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
             conflicting |= access.stores ? atomic_load | atomic_store : atomic_store;
         Conflict conflict = conflict_with_set(thread, cell, site, conflicting);
         if (conflict.unordered) {
-            Access other = access_of(cell, conflict.kind);
-            if (is_operand_mark(set)) other = Access::operand_read;
+            Access other = access_of(cell, conflict);
             if (is_volatile(site.access) && other == Access::volatile_write && access.stores)
                 note_write(thread, site, address_of(cell, site), size_t(1) << site.shift, conflict.epoch, conflict.site,
                            other);
@@ -427,7 +428,7 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
             if (stored && !access.stores && site.space == Space::global && set.serial() >= the_launch.first_serial)
                 keep_atomic_as_write(thread, cell);
             become_set(thread, cell, site.id, kind);
-        } else if (thread.block->exact || kinds_of(cell) != kind) {
+        } else if (thread.block->exact || set.pending() || kinds_of(cell) != kind) {
             add_member(thread, cell, site.id, kind);
         } else if (set.without_lane() != thread.warp_covered.with_atomic(true)) {
             share(thread, cell, site.id);

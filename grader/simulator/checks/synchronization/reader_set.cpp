@@ -77,7 +77,7 @@ bool merge(const ThreadState& thread, ReaderSet& members, uint16_t site, Kind ki
     for (uint32_t i = members.count; i-- > 0;) {
         Member& member = members.list[i];
         if (member.epoch.serial() != thread.block->serial || !member.lanes) return false;
-        if (member.kind != kind) continue;
+        if (member.kind != kind || member.epoch.pending()) continue;
         if (member.epoch.time() < thread.barrier_time) {
             member = members.list[--members.count];
             continue;
@@ -115,10 +115,15 @@ ReaderSet* begin_members(ShadowCell& cell) {
     return members;
 }
 
+// Returns the epoch of a cell whose set has a list. It differs from every earlier `reads` of the record and from the
+// epoch of every single reader, so members_of() can detect an outdated record. While a member is pending, the set is
+// pending too, so that no barrier orders it. A pending epoch of many blocks would mark operands of wgmma (wgmma.h).
+Epoch epoch_of_list(Epoch last, bool pending) {
+    return pending ? last.with_time(Epoch::time_pending).with_sharing(one_block) : last.with_sharing(many_blocks);
+}
+
 void end_members(ReaderSet& members, ShadowCell& cell, Epoch last, uint16_t site, bool atomic) {
-    // Use an epoch that differs from every earlier `reads` of this record and from the epoch of every single reader. So
-    // members_of() can detect an outdated record.
-    cell.reads = last.with_sharing(many_blocks).with_atomic(atomic);
+    cell.reads = epoch_of_list(last, cell.reads.pending()).with_atomic(atomic);
     cell.read_site = site;
     members.reads = cell.reads;
 }
@@ -142,7 +147,8 @@ void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, Kind kind)
     bool atomic = cell.reads.atomic() || kind != ordinary_read;
     ReaderSet* members = begin_members(cell);
     if (!members) return;
-    if (!merge(thread, *members, site, kind)) push(*members, {thread.epoch, 1u << thread.lane, site, kind});
+    if (thread.epoch.pending() || !merge(thread, *members, site, kind))
+        push(*members, {thread.epoch, 1u << thread.lane, site, kind});
     end_members(*members, cell, thread.epoch, site, atomic);
 }
 
@@ -161,6 +167,36 @@ void remove_members(ShadowCell& cell, Kind kind) {
     for (uint32_t i = 0; i < members->count; ++i)
         if (members->list[i].kind != kind) members->list[kept++] = members->list[i];
     members->count = kept;
+}
+
+void replace_pending(ShadowCell& cell, Epoch pending, Epoch epoch) {
+    bool atomic = cell.reads.atomic();
+    if (cell.reads.with_atomic(false) == pending) {
+        cell.reads = epoch.with_atomic(atomic);
+        return;
+    }
+    ReaderSet* members = record_of(cell);
+    if (!members || members->reads != cell.reads) return;
+    uint32_t number = 0;
+    while (number < members->count && members->list[number].epoch != pending) ++number;
+    if (number == members->count) return;
+    Member member = members->list[number];
+    member.epoch = epoch;
+    // The member replaces earlier ones of the same thread and kind.
+    auto is_earlier = [&](const Member& other) {
+        return other.kind == member.kind && other.lanes == member.lanes && !other.epoch.pending() &&
+               other.epoch.with_time(0) == epoch.with_time(0);
+    };
+    uint32_t kept = 0;
+    bool still_pending = epoch.pending();
+    for (uint32_t i = 0; i < members->count; ++i) {
+        if (i == number || is_earlier(members->list[i])) continue;
+        still_pending = still_pending || members->list[i].epoch.pending();
+        members->list[kept++] = members->list[i];
+    }
+    members->list[kept++] = member;
+    members->count = kept;
+    members->reads = cell.reads = epoch_of_list(epoch, still_pending).with_atomic(atomic);
 }
 
 unsigned kinds_of(const ShadowCell& cell) {

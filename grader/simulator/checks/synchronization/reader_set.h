@@ -44,6 +44,8 @@ void add_member(ShadowCell& cell, Epoch epoch, uint16_t site);
 void copy_members(const ReaderSet& members, ShadowCell& cell);
 // Removes the members of a kind from the cell's set.
 void remove_members(ShadowCell& cell, Kind kind);
+// Replaces a pending member of the cell's set (an asynchronous operation) by one with another epoch, if there is one.
+void replace_pending(ShadowCell& cell, Epoch pending, Epoch epoch);
 // Returns the kind of the cell's set, or the sum of the kinds of its members.
 unsigned kinds_of(const ShadowCell& cell);
 // Returns whether a member of one of these kinds is not ordered before the thread. If so, *found is a copy of it whose
