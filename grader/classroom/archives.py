@@ -15,7 +15,7 @@ class Refused(Exception):
 def checked_name(member: zipfile.ZipInfo) -> str:
     """Return the name of an archive member; raise ``Refused`` if the name is not allowed."""
     # Python cuts names at a null byte and replaces backslashes on Windows: check the original name.
-    name = member.orig_filename
+    name = _decoded(member)
     parts = PurePosixPath(name).parts
     mode = member.external_attr >> 16
     if "\0" in name or any(ord(c) < 32 or ord(c) == 127 for c in name) or not name:
@@ -26,13 +26,22 @@ def checked_name(member: zipfile.ZipInfo) -> str:
         raise Refused(f"the name {shown(name)} is an absolute path")
     if ".." in parts:
         raise Refused(f"the name {shown(name)} is outside of the archive")
-    if not name.isascii() and not member.flag_bits & 0x800:
-        raise Refused(f"the name {shown(name)} is in an unknown encoding")
     if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise Refused(f"{shown(name)} is a link or a special file")
     if member.flag_bits & 1:
         raise Refused("it is encrypted")
     return name
+
+
+def _decoded(member: zipfile.ZipInfo) -> str:
+    """Return a member's original name. macOS and Ruby (Canvas) write UTF-8 without the flag that says so."""
+    name = member.orig_filename
+    if name.isascii() or member.flag_bits & 0x800:
+        return name
+    try:
+        return name.encode("cp437").decode()  # Python has decoded it as code page 437
+    except UnicodeError:
+        return name
 
 
 def shown(name: str) -> str:

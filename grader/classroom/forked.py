@@ -9,7 +9,9 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import signal
 
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the command, which then ends this process
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 for name in (

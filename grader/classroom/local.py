@@ -124,13 +124,10 @@ def _serve(pipe: Connection, environment: dict[str, str], begin: Any, grade: wor
     os.environ.clear()  # the fork server's environment may be older than this process's
     os.environ.update(environment)
     begin()
-    pipe.send_bytes(_READY)
-    while True:
-        try:
-            job = pipe.recv()
-        except (EOFError, OSError):
-            return
-        pipe.send_bytes(answer(grade, job))
+    with contextlib.suppress(EOFError, OSError):  # the command has ended
+        pipe.send_bytes(_READY)
+        while True:
+            pipe.send_bytes(answer(grade, pipe.recv()))
 
 
 def answer(grade: worker.Grade, job: Job) -> bytes:

@@ -230,6 +230,11 @@ class Session:
         try:
             remarks = self._remarks(submission)
             remarks += [
+                f"the file for {name} is empty"
+                for name, place in student.places.items()
+                if not submission.kernels[place].strip()
+            ]
+            remarks += [
                 f"the file for {name} is the unchanged skeleton, which earns nothing" for name in student.unchanged
             ]
             records.write_student(self.out, submission, student.key, wanted, graded, remarks, student.unchanged)
@@ -297,8 +302,15 @@ class Session:
         days = {name.partition("/")[0] for name in self.course.former_names} - {
             entry.day for entry in self.entries.values()
         }
+
         # If an exercise was renamed, a file with the present name has priority over one with a former name.
-        places = sorted(submission.kernels, key=lambda place: (not days.isdisjoint(PurePosixPath(place).parts), place))
+        # A copy that a browser named, and a file in a deeper folder, count only where there is no other file.
+        def rank(place: str) -> tuple[bool, bool, int, str]:
+            path = PurePosixPath(place)
+            copied = _without_copy(path.stem) != path.stem.lower()
+            return not days.isdisjoint(path.parts), copied, len(path.parts), place
+
+        places = sorted(submission.kernels, key=rank)
         for former in (False, True):
             for place in places:
                 name = self._exercise_of(place, former)

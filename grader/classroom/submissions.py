@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import stat
@@ -138,9 +139,11 @@ def _read(submission: Submission, reader: Callable[[Path], dict[str, bytes]]) ->
         submission.kernels = {
             place: content for place, content in files.items() if _is_kernel(PurePosixPath(place).name)
         }
-        submission.nickname = next((_nickname(files[place]) for place in sorted(files.keys() - submission.kernels)), "")
+        others = sorted(files.keys() - submission.kernels)
+        opted = (files[place] for place in others if PurePosixPath(place).name == OPT_IN)
+        submission.nickname = next(map(_nickname, opted), "")
         if not submission.kernels:
-            submission.refused = "it contains no .cu or .py file"
+            submission.refused = f"it contains no .cu or .py file{_listed(others)}"
     except Refused as reason:
         submission.refused = str(reason)
     except OSError as error:
@@ -151,18 +154,30 @@ def _read(submission: Submission, reader: Callable[[Path], dict[str, bytes]]) ->
     return submission
 
 
+def _listed(places: list[str]) -> str:
+    """Return text that says which files a submission has instead of kernels."""
+    if not places:
+        return ": it is empty"
+    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    return f", only {', '.join(map(shown, places[:3]))}{more}"
+
+
 def _from_folder(folder: Path) -> dict[str, bytes]:
+    """Return the files of a folder by their path; a file that is not read has no content."""
     kernels: dict[str, bytes] = {}
     total = 0
     for name in _files(folder):
         path = folder / name
         # learning systems nest archives in this way
-        if path.suffix.lower() == ".zip" and not path.name.startswith("."):
+        if _is_archive(path.name):
             inside = {f"{name}/{place}": content for place, content in _from_archive(path).items()}
             total += sum(map(len, inside.values()))
             _check_size(name, 0, total)
             kernels.update(inside)
+            continue
         if not _is_read(path.name):
+            if not path.name.startswith("."):
+                kernels[name] = b""
             continue
         with _open(path) as file:
             content = file.read(MOST_KERNEL_BYTES + 1)
@@ -208,9 +223,16 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _from_archive(path: Path) -> dict[str, bytes]:
+    """Return the files of an archive by their path; a file that is not read has no content."""
+    with _open(path) as file:
+        return _unzipped(file)
+
+
+def _unzipped(file: BinaryIO, nested: bool = False) -> dict[str, bytes]:
+    """Return the files of an archive, and of the archives in it. ``nested``: it is in another archive."""
     kernels: dict[str, bytes] = {}
     try:
-        with _open(path) as file, zipfile.ZipFile(file) as archive:
+        with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             if len(members) > MOST_ENTRIES:
                 raise Refused(f"it holds more than {MOST_ENTRIES} files")
@@ -219,7 +241,19 @@ def _from_archive(path: Path) -> dict[str, bytes]:
             total = 0
             for member in members:
                 name = checked_name(member)
-                if member.is_dir() or not _is_read(PurePosixPath(name).name) or name.startswith("__MACOSX/"):
+                base = PurePosixPath(name).name
+                if member.is_dir() or name.startswith("__MACOSX/"):
+                    continue
+                if _is_archive(base) and not nested:
+                    with archive.open(member) as packed:
+                        inside = _unzipped(io.BytesIO(packed.read(MOST_BYTES)), nested=True)
+                    total += sum(map(len, inside.values()))
+                    _check_size(name, 0, total)
+                    kernels.update({f"{name}/{place}": content for place, content in inside.items()})
+                    continue
+                if not _is_read(base):
+                    if not base.startswith("."):
+                        kernels[name] = b""
                     continue
                 if name in kernels:
                     raise Refused(f"it holds {shown(name)} twice")
@@ -242,6 +276,10 @@ def _nickname(content: bytes) -> str:
     lines = content[: 8 * MOST_NICKNAME].decode("utf-8-sig", errors="replace").strip().splitlines()
     line = "".join(c if c.isprintable() else " " for c in lines[0]) if lines else ""
     return " ".join(line.split())[:MOST_NICKNAME]
+
+
+def _is_archive(name: str) -> bool:
+    return name.lower().endswith(".zip") and not name.startswith(".")
 
 
 def _is_read(name: str) -> bool:

@@ -162,13 +162,24 @@ def test_files_that_are_not_graded_are_named(course: Course, hand_in, tmp_path: 
     (folder / "ann/thrice.cu").write_text("int x;")
     (folder / "bob").mkdir()
     (folder / "bob/homework.cu").write_text(KERNEL)
+    hand_in("cy")
+    for copy in ("cy/twice (1).cu", "cy/before/twice.cu"):
+        (folder / copy).parent.mkdir(exist_ok=True)
+        (folder / copy).write_text(WRONG)
+    hand_in("dan", "\n")
     out = tmp_path / "out"
     assert run(["grade", str(folder), "--out", str(out), "--workers", "1", "--exercise", "twice"]) == 0, (
         capsys.readouterr()
     )
-    assert grades(out) == {"ann": "10", "bob": "0"}
+    assert grades(out) == {"ann": "10", "bob": "0", "cy": "10", "dan": "0"}
     assert "no exercise has that name: thrice.cu" in (out / "ann/feedback.txt").read_text()
-    assert "no exercise has that name: homework.cu" in (out / "grades.csv").read_text()
+    assert (
+        "same exercise, or the exercise was not requested: before/twice.cu, twice (1).cu"
+        in (out / "cy/feedback.html").read_text()
+    )
+    assert "The file for day01_start/twice is empty" in (out / "dan/feedback.html").read_text()
+    for page in ("grades.csv", "class.html"):
+        assert "no exercise has that name: homework.cu" in (out / page).read_text()
 
 
 def test_refused_without_a_jail(course: Course, hand_in, tmp_path: Path, monkeypatch, capsys) -> None:

@@ -43,7 +43,8 @@ def test_links_bombs_and_damage(tmp_path: Path) -> None:
     assert "link" in archive(tmp_path, "twice.cu", b"/etc/passwd", external_attr=(stat.S_IFLNK | 0o777) << 16)
     assert "more than 20 MB" in archive(tmp_path, "notes.txt", bytes(21 << 20))
     assert "larger than 1 MB" in archive(tmp_path, "twice.cu", bytes(2 << 20))
-    assert "no .cu or .py file" in archive(tmp_path, "notes.txt", b"hello")
+    assert "no .cu or .py file, only 'notes.txt'" in archive(tmp_path, "notes.txt", b"hello")
+    assert "no .cu or .py file: it is empty" in archive(tmp_path, "__MACOSX/._notes", b"")
     whole = (tmp_path / "student.zip").read_bytes()
     for broken in (b"", b"PK", whole[:-10], whole[: len(whole) // 2]):
         (tmp_path / "student.zip").write_bytes(broken)
@@ -58,15 +59,38 @@ def test_a_wrong_size_in_the_header(tmp_path: Path) -> None:
     assert submission.refused or all(len(kernel) <= 9 for kernel in submission.kernels.values())
 
 
-def test_an_unknown_encoding(tmp_path: Path) -> None:
-    archive(tmp_path, "tw\u00efce.cu", b"x")
+@pytest.mark.parametrize(("change", "name"), [({}, "Zoë/twice.cu"), ({"Zoë".encode(): b"Zo\x89_"}, "Zoë_/twice.cu")])
+def test_names_without_the_flag_for_utf_8(tmp_path: Path, change: dict[bytes, bytes], name: str) -> None:
+    """Read names as macOS writes them (UTF-8 without the flag), and in code page 437, as older Windows does."""
+    archive(tmp_path, "Zoë/twice.cu", b"kernel")
     content = (tmp_path / "student.zip").read_bytes()
     plain = bytearray(content)
-    for head, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):  # clear the UTF-8 flag
-        place = content.index(head) + flags + 1
-        plain[place] &= ~0x08
+    for head, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        plain[content.index(head) + flags + 1] &= ~0x08
+    for old, new in change.items():
+        plain = plain.replace(old, new)
     (tmp_path / "student.zip").write_bytes(plain)
-    assert "unknown encoding" in find_submissions(tmp_path)[0].refused
+    assert find_submissions(tmp_path)[0].kernels == {name: b"kernel"}
+
+
+def test_an_archive_in_an_archive(tmp_path: Path) -> None:
+    """Read one level of nested archives, under the same rules."""
+
+    def zipped(name: str, content: bytes) -> bytes:
+        archive(tmp_path, name, content)
+        return (tmp_path / "student.zip").read_bytes()
+
+    inner = zipped("day01/twice.cu", b"kernel")
+    middle = zipped("submission.zip", inner)
+    assert find_submissions(tmp_path)[0].kernels == {"submission.zip/day01/twice.cu": b"kernel"}
+    assert "only 'work.zip/submission.zip'" in archive(tmp_path, "work.zip", middle)
+    assert "not a readable zip archive" in archive(tmp_path, "work.zip", inner[:-10])
+    assert "is outside of the archive" in archive(tmp_path, "work.zip", zipped("../twice.cu", b"kernel"))
+    large = zipped("twice.cu", bytes(1 << 20))
+    with zipfile.ZipFile(tmp_path / "student.zip", "w") as file:
+        for number in range(30):
+            file.writestr(f"{number}.zip", large)
+    assert "larger than 20 MB together" in find_submissions(tmp_path)[0].refused
 
 
 def test_folders(tmp_path: Path) -> None:
