@@ -58,9 +58,11 @@ class _Excerpt:
         # Remove long indentation from the source line and from the caret's line.
         cut = max(0, len(shown) - len(shown.lstrip()) - 4)
         lead = ""
-        if offset - cut >= room - len(more) and len(shown) - cut > room:
+        # A caret may be one column past the end, where a `;` is missing.
+        width = max(len(shown), offset + 1)
+        if offset - cut >= room - len(more) and width - cut > room:
             lead = more
-            cut = min(offset - room // 2, len(shown) - room) + len(more)
+            cut = min(offset - room // 2, width - room) + len(more)
         text = lead + shown[cut:]
         if len(text) > room:
             text = text[: room - len(more)] + more

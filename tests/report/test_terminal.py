@@ -194,7 +194,7 @@ def test_the_output_of_a_kernel_is_shown_for_every_case() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 50, 80])
-@pytest.mark.parametrize("column", [1, 13, 40, 71, 100, 110])
+@pytest.mark.parametrize("column", [1, 13, 40, 71, 100, 110, 111])
 @pytest.mark.parametrize("ascii_only", [False, True])
 def test_a_caret_stays_under_its_column(width: int, column: int, ascii_only: bool) -> None:
     source = "            " + "".join(chr(ord("!") + i) for i in range(90)) + "END;" + "abcd"
@@ -202,7 +202,7 @@ def test_a_caret_stays_under_its_column(width: int, column: int, ascii_only: boo
     theme.console(buffer, width=width).print(failures.excerpt(7, source, column, ascii_only))
     shown, caret = buffer.getvalue().splitlines()
     assert len(shown.rstrip()) <= width and caret.rstrip().endswith("^") and "7 " in shown
-    if not source[column - 1].isspace():
+    if column <= len(source) and not source[column - 1].isspace():
         at = caret.rstrip().index("^")
         assert shown[at : at + 1] == source[column - 1 : column]
 
