@@ -126,6 +126,7 @@ def test_a_missing_launcher_lists_the_functions_found_and_the_expected_one():
     with pytest.raises(PrototypeError) as caught:
         require_launcher(found, parse_prototype(EXPECTED), "relu.cu")
     assert "it has rellu" in caught.value.message and EXPECTED in caught.value.message
+    assert "without extern" in caught.value.hint
     with pytest.raises(PrototypeError, match="no extern"):
         require_launcher([], parse_prototype(EXPECTED), "relu.cu")
 

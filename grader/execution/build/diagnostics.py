@@ -88,7 +88,9 @@ _INTERNAL = re.compile(r"internal compiler error|PLEASE submit a bug report|died
 _LONGEST = 2000
 """The characters of an output line that are parsed; the rest is ignored, since a compiler may quote a long line."""
 _GENERATED = ("kernel.cpp", "kernel.cu", "main.cpp", "cuda.cu")
-_QUOTES = str.maketrans({"‘": "'", "’": "'", "`": "'"})
+_QUOTES = str.maketrans({"‘": "'", "’": "'"})
+_OPENING = re.compile(r"`(?=\w[^`'\n]*')")
+"""The quotation mark with which ld begins a name."""
 
 
 @dataclass
@@ -113,7 +115,7 @@ class _Reader:
 
     def read(self, output: str) -> Iterator[CompilerMessage]:
         current: list[_Raw] = []  # the current error or warning, and its notes
-        for raw in self._raw(output.translate(_QUOTES)):
+        for raw in self._raw(_OPENING.sub("'", output).translate(_QUOTES)):
             if raw.kind == "note":
                 if current:
                     current.append(raw)
@@ -262,8 +264,32 @@ def _clean(text: str) -> str:
 # -- hints -------------------------------------------------------------------------------------------------------------
 
 
+_UNDECLARED = re.compile(
+    r"'(\w+)' (?:was not declared|has not been declared|does not name a type)|"
+    r"(?:undeclared identifier|unknown type name) '(\w+)'|identifier \"(\w+)\" is undefined"
+)
+_HEADERS = {
+    r"(__)?half2?|__\w+2half\w*|__half\w+": "cuda_fp16.h",
+    r"(__)?nv_bfloat162?|__\w*bfloat16\w*": "cuda_bf16.h",
+}
+"""The header that declares the names that match a pattern."""
+
+
 def _hint(errors: list[CompilerMessage], simulated: bool) -> str:
     for error in errors:
+        undeclared = _UNDECLARED.search(error.message)
+        unknown = next(filter(None, undeclared.groups()), "") if undeclared else ""
+        for names, header in _HEADERS.items():
+            if re.fullmatch(names, unknown):
+                return f"Add #include <{header}>, or check the spelling of {unknown}."
+        if re.fullmatch(r"__shfl(_up|_down|_xor)?|__(ballot|any|all)", unknown):
+            return f"GPUs since Volta have no {unknown}: write {unknown}_sync(0xffffffff, ...) for all 32 lanes."
+        if re.search(r"ambiguous|more than one operator", error.message) and re.search(
+            r"operator.*(__half|__nv_bfloat16)", error.message
+        ):
+            return "Convert the half-precision number first: static_cast<float>(x)."
+        if error.source_line.startswith("```"):
+            return "Remove the lines that begin with ```: they are Markdown."
         match = re.search(r"'(\w+)' was not declared|undeclared identifier '(\w+)'", error.message)
         name = (match.group(1) or match.group(2)) if match else ""
         if (

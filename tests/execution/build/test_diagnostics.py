@@ -167,6 +167,33 @@ def test_a_compiler_without_output():
     assert "it printed nothing" in explain("", PATH, SOURCE, None, GXX).message
 
 
+HINTS = [
+    ("'__half' does not name a type", "Add #include <cuda_fp16.h>"),
+    ("unknown type name '__nv_bfloat16'", "Add #include <cuda_bf16.h>"),
+    ('identifier "__float2half" is undefined', "Add #include <cuda_fp16.h>"),
+    ("'__shfl_xor' was not declared in this scope; did you mean '__floor'?", "write __shfl_xor_sync(0xffffffff, ...)"),
+    ("ambiguous overload for 'operator-' (operand types are 'const __half' and 'float')", "static_cast<float>(x)"),
+    ("use of overloaded operator '-' is ambiguous (with operand types '__nv_bfloat16' and 'float')", "<float>(x)"),
+]
+
+
+@pytest.mark.parametrize(("message", "hint"), HINTS)
+def test_usual_mistakes_have_a_hint(message: str, hint: str) -> None:
+    assert hint in explain(f"relu.cu:4:5: error: {message}\n", PATH, SOURCE, None, GXX).hint
+
+
+@pytest.mark.parametrize(
+    "message", ["'zero' was not declared in this scope", "ambiguous overload for 'operator-' (operand types are 'A')"]
+)
+def test_other_mistakes_have_none(message: str) -> None:
+    assert explain(f"relu.cu:4:5: error: {message}\n", PATH, SOURCE, None, GXX).hint == ""
+
+
+def test_a_fence_of_markdown_is_recognized() -> None:
+    problem = explain("relu.cu:1:1: error: stray '`' in program\n", PATH, f"```cpp\n{SOURCE}```\n", None, GXX)
+    assert "stray '`' in program" in problem.message and "Markdown" in problem.hint
+
+
 def test_a_message_without_a_place():
     assert str(CompilerMessage("error", "broken")) == "error: broken"
 
