@@ -16,11 +16,7 @@ from grader.setup.errors import GraderError
 if TYPE_CHECKING:
     from grader.classroom.exports.feedback import Export
 
-app = typer.Typer(
-    help="For instructors: files for Gradescope, GitHub, Moodle and Canvas.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-)
+app = typer.Typer(help="For instructors: files for Gradescope, GitHub, Moodle and Canvas.", rich_markup_mode=None)
 SHOWN = 5
 
 Exercises = Annotated[

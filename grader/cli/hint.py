@@ -61,7 +61,7 @@ def show_next(course: Course, entry: Entry, again: str = "", console: Console | 
         line = Text(f"  {rest} more: ", style="quiet")
         line.append(again, style="command")
     else:
-        line = Text("  That was the last one. The whole solution: ", style="quiet")
+        line = Text("  That was the last one. This shows the whole solution:\n    ", style="quiet")
         line.append(f"grader solution {short_name(entry, course)} --spoil", style="command")
     console.print(line)
     console.print()

@@ -154,6 +154,8 @@ class Magics:
 
     def _grade(self, course: Course, entry: Entry, file: Path | None, asked: argparse.Namespace, note: str) -> None:
         gpu = find_gpu(asked.gpu).name
+        if isinstance(entry, Puzzle) and (path := file or entry.skeleton).is_file():
+            refuse_open_blanks(entry, path.read_text(encoding="utf-8", errors="replace"))
         pristine.keep_copies(course)
         own = check.is_own_file(entry, file)
         with _Output(self.shell, entry.name, note) as output:
@@ -266,7 +268,7 @@ class _Parser(argparse.ArgumentParser):
     def read(self, line: str) -> argparse.Namespace | None:
         """Parse a line's arguments; return None after printing help."""
         try:
-            words = shlex.split(line)
+            words = shlex.split(line, comments=True)
         except ValueError as error:
             raise GraderError(
                 f"{self.prog}: {str(error).lower()} in {line.strip()!r}", self.format_usage().strip()

@@ -65,7 +65,7 @@ def test_a_gpu_is_chosen_by_its_name(notebook: Notebook, course: Course, gpu: st
 def test_a_file_is_loaded_into_a_cell(notebook: Notebook) -> None:
     written = []
     notebook.shell.set_next_input = lambda text, replace: written.append((text, replace))
-    notebook.run("%kernel first")
+    assert notebook.run("%kernel first  # put the exercise's file into this cell")[0]
     assert written == [("%%kernel day01_start/first\n// TODO: first\n", True)]
 
 
@@ -149,7 +149,9 @@ def test_a_puzzle_in_a_cell(notebook: Notebook, course: Course) -> None:
     notebook.run("%kernel double")
     assert written and written[0].startswith("%%kernel day01_start/double\n#include <cuda_runtime.h>\n")
     good, shown = notebook.run(written[0])
-    assert not good or "still has the blank ____" in shown
+    assert not good and "still has the blank ____" in shown
+    good, shown = notebook.run("%grade double")
+    assert not good and "still has the blank ____" in shown
     good, shown = notebook.run(written[0].replace("____", "// solved"))
     assert good and "Passed" in shown and "kept" not in shown
     assert ProgressFile(course.root).read().of("day01_start/double").passed
