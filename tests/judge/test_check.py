@@ -129,9 +129,7 @@ def test_a_wrong_result_names_the_writer(judged) -> None:
 def test_an_unwritten_tail(judged) -> None:
     verdict = judged("if (i < n - 1) out[i] = 2.0f * x[i];")
     case = verdict.stage("correct").cases[2]
-    assert case.problem == "unwritten" and "the last element of 100 was never written" in text(case).replace(
-        "were", "was"
-    )
+    assert case.problem == "unwritten" and "the last element of 100 was never written" in text(case)
 
 
 def test_a_launcher_that_launches_nothing(judged) -> None:

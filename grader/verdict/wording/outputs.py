@@ -118,8 +118,10 @@ def looks(diagnosis: Diagnosis) -> str:
 
 def _tail_unwritten(d: Diagnosis) -> str:
     v = d.values
-    tail = f"the last {v['count']:.0f} elements" if v["count"] > 1 else "the last element"
-    return f"{tail} of {v['elements']:.0f} were never written: does the grid cover the tail?"
+    tail = f"the last {v['count']:.0f} elements of" if v["count"] > 1 else "the last element of"
+    return (
+        f"{tail} {v['elements']:.0f} {'were' if v['count'] > 1 else 'was'} never written: does the grid cover the tail?"
+    )
 
 
 def _columns_unwritten_from(d: Diagnosis) -> str:
