@@ -281,7 +281,7 @@ def require_launcher(found: Sequence[Prototype], expected: Prototype, file: str)
         has = f"it has {others}" if found else 'it has no extern "C" function at all'
         raise PrototypeError(
             f"{file} has no launcher {expected.name}: {has}\n{wanted}",
-            'Write the launcher with this prototype. A launcher without extern "C", or one that a macro defines, is not found.',
+            'Write the launcher with this prototype. It is not found without extern "C", or if a macro defines it.',
         )
     differences = explain_difference(actual, expected)
     if differences:
