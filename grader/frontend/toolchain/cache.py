@@ -1,24 +1,25 @@
 """The build cache: it reuses a build that has the same source, flags, compiler and headers.
 
 An entry is a folder named by a hash of everything that determines its contents. It is built in a temporary folder and
-renamed into place when it is complete, so a partial entry is never visible, even if the build is interrupted. A lock
-file names the process that builds an entry. Other processes wait while that process runs; if it has ended, they remove
-the lock. If two processes build the same entry nevertheless, the second one uses the first one's entry.
+renamed into place when it is complete, so a partial entry is never visible, even if the build is interrupted. While a
+process builds an entry, it holds a lock (flock), and other processes wait. The system releases the lock when the
+process ends. If two processes build the same entry nevertheless, the second one uses the first one's entry.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import os
 import shutil
-import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 from grader.setup.errors import GraderError
 
@@ -27,7 +28,7 @@ _DEFAULT_MEGABYTES = 1024
 _YOUNG_SECONDS = 600.0  # an entry used more recently is not removed: a process may be about to load it
 _TRIM_SECONDS = 60.0  # time between scans for old entries: a scan at each build took a tenth of a verdict's time
 _WAIT_SECONDS = 300.0  # after this time, a process stops waiting for another one and builds the entry itself
-_FOREIGN_SECONDS = 900.0  # after this time, the lock of a process on another machine is ignored
+_LEFT_SECONDS = 3600.0  # after this time, the folder of an unfinished build is a leftover of a process that was killed
 
 Notice = Callable[[str], None]
 
@@ -171,7 +172,7 @@ class BuildCache:
             raise
 
     def _build(self, key: str, build: Callable[[Path], None]) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix=f"{key[:12]}.{'.'.join(_myself())}.", dir=self._building))
+        folder = Path(tempfile.mkdtemp(prefix=f"{key[:12]}.", dir=self._building))
         try:
             build(folder)
             entry = self.path(key)
@@ -187,38 +188,38 @@ class BuildCache:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    # -- locks -----------------------------------------------------------------------------------------------------
-
     @contextlib.contextmanager
     def _lock(self, key: str, what: str) -> Iterator[None]:
+        """Hold the lock of an entry. After a timeout, go on without it."""
         path = self._locks / f"{key}.lock"
-        mine = f"{' '.join(_myself())}\n"
-        held = self._acquire(path, mine, what)
-        try:
-            yield
-        finally:
-            if held:
-                with contextlib.suppress(OSError):
-                    if path.read_text() == mine:
-                        path.unlink()
+        with open(path, "a+", encoding="ascii") as file:
+            if self._acquire(file, what):
+                file.truncate(0)
+                print(os.getpid(), file=file, flush=True)
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)
+            else:
+                yield
 
-    def _acquire(self, path: Path, mine: str, what: str) -> bool:
-        """Wait until the lock is acquired, and return True. After a timeout, return False: build without the lock."""
+    def _acquire(self, file: TextIO, what: str) -> bool:
+        """Wait until a lock file is locked, and return True; False after a timeout, or without locks."""
         began = time.monotonic()
         told = False
         while True:
-            if self._create(path, mine):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
-            owner = _read(path)
-            if owner is None:
-                continue
-            if not _alive(owner.split(), path):
-                self._clear(path, owner)
-                continue
+            except BlockingIOError:
+                pass
+            except OSError:  # the file system has no locks
+                return False
             waited = time.monotonic() - began
             if waited > 1.0 and not told:
                 told = True
-                pid = owner.split()[1]
+                file.seek(0)
+                pid = file.read().strip()
                 if pid != str(os.getpid()):  # print no message if another thread of this process has the lock
                     self.notice(f"waiting for process {pid}, which is building {what} ...")
             if waited > _WAIT_SECONDS:
@@ -226,36 +227,8 @@ class BuildCache:
                 return False
             time.sleep(0.02 if waited < 1.0 else 0.1)
 
-    def _create(self, path: Path, text: str) -> bool:
-        """Create the lock file with its contents atomically; return False if it exists."""
-        handle, name = tempfile.mkstemp(prefix=f"lock.{'.'.join(_myself())}.", dir=self._building)
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-            os.link(name, path)
-            return True
-        except FileExistsError:
-            return False
-        finally:
-            os.unlink(name)
-
-    def _clear(self, path: Path, owner: str) -> None:
-        """Remove the lock of a dead process, unless another process has taken it over."""
-        aside = self._building / f"lock.{'.'.join(_myself())}.{time.monotonic_ns()}"
-        with contextlib.suppress(OSError):
-            os.rename(path, aside)
-            taken = _read(aside)
-            if taken is not None and taken != owner:
-                # Another process than expected owns the lock, and may still be running: restore the lock. If a third
-                # process has created a lock meanwhile, two processes build the entry, which is harmless.
-                with contextlib.suppress(OSError):
-                    os.link(aside, path)
-            aside.unlink()
-
-    # -- size ------------------------------------------------------------------------------------------------------
-
     def _trim(self) -> None:
-        """Remove the least recently used entries until the size limit is met, and files of processes that ended."""
+        """Remove the least recently used entries until the size limit is met, and what killed processes left."""
         limit = _limit_bytes()
         now = time.time()
         if not self._due(now):
@@ -272,12 +245,9 @@ class BuildCache:
             total -= size
             _remove(entry, self._building)
         for left in self._building.iterdir():
-            if not _alive(left.name.split(".")[1:4], left):
-                _delete(left)
-        for lock in self._locks.glob("*.lock"):
-            owner = _read(lock)
-            if owner is not None and not _alive(owner.split(), lock):
-                self._clear(lock, owner)
+            with contextlib.suppress(OSError):
+                if now - left.stat().st_mtime > _LEFT_SECONDS:
+                    shutil.rmtree(left)
 
     def _due(self, now: float) -> bool:
         """Return whether the last scan was long enough ago. If so, record that one takes place now."""
@@ -290,25 +260,9 @@ class BuildCache:
             looked.touch()
         return due
 
-    def size(self) -> tuple[int, int]:
-        """Return the number of entries and their total bytes."""
-        count = total = 0
-        if self._entries.is_dir():
-            for entry in self._entries.iterdir():
-                count += 1
-                with contextlib.suppress(OSError):
-                    total += sum(f.stat().st_size for f in entry.iterdir())
-        return count, total
-
     def remove(self, key: str) -> None:
         """Remove a finished entry, if there is one."""
         _remove(self._entries / key, self._building)
-
-    def clear(self) -> None:
-        """Remove all finished entries."""
-        if self._entries.is_dir():
-            for entry in list(self._entries.iterdir()):
-                _remove(entry, self._building)
 
 
 def _limit_bytes() -> int:
@@ -327,70 +281,8 @@ def _remove(entry: Path, aside: Path) -> None:
     """Remove an entry atomically, so that other processes never see half of it."""
     with contextlib.suppress(OSError):
         aside.mkdir(parents=True, exist_ok=True)
-        target = aside / f"removed.{'.'.join(_myself())}.{entry.name[:12]}{time.monotonic_ns()}"
-        os.rename(entry, target)
-        shutil.rmtree(target, ignore_errors=True)
-
-
-def _delete(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text()
-    except OSError:
-        return None
-
-
-def _myself() -> tuple[str, str, str]:
-    """Return a hash of the machine and its pid namespace, the id of this process, and its start time.
-
-    Together they identify the process even if several machines share the cache, such as nodes of a cluster with a
-    common home folder. None of them contains a dot or a blank.
-    """
-    try:
-        namespace = os.readlink("/proc/self/ns/pid")
-    except OSError:
-        namespace = ""
-    place = hashlib.sha256(f"{socket.gethostname()} {namespace}".encode()).hexdigest()[:12]
-    return place, str(os.getpid()), _start_time(os.getpid())
-
-
-def _alive(owner: Sequence[str], path: Path) -> bool:
-    """Return whether the process that owns a lock or folder still runs.
-
-    A process on another machine is assumed to run for ``_FOREIGN_SECONDS``.
-    """
-    if len(owner) != 3 or not owner[1].isdigit():
-        return False
-    if owner[0] != _myself()[0]:
+        target = Path(tempfile.mkdtemp(prefix="removed.", dir=aside))
         try:
-            return time.time() - path.stat().st_mtime < _FOREIGN_SECONDS
-        except OSError:
-            return False
-    return _process_lives(int(owner[1]), owner[2])
-
-
-def _process_lives(pid: int, start: str) -> bool:
-    """Return whether a process with this id and start time runs. Both are compared because ids are reused."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    known = _start_time(pid)
-    return known == "0" or start in ("0", known)
-
-
-def _start_time(pid: int) -> str:
-    """Return a process's start time in clock ticks after boot, "0" if it is unknown, "dead" for a zombie."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return "0"
-    return "dead" if fields[0] in ("Z", "X") else fields[19]
+            os.rename(entry, target / "entry")
+        finally:
+            shutil.rmtree(target, ignore_errors=True)
