@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from grader.classroom.policy import Grade, Policy, grade
-from grader.classroom.records import could_not_grade, write
+from grader.classroom.records import could_not_grade
 from grader.classroom.submissions import Submission
 from grader.course import Course
 from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 
 FILE = "grades.json"
 FORMAT = 1
@@ -48,7 +49,7 @@ def make(
 
 def save(book: GradeBook, out: Path) -> None:
     """Write grades.json."""
-    write(out / FILE, json.dumps(msgspec.to_builtins(book), indent=1) + "\n")  # names may contain lone surrogates
+    write_file(out / FILE, json.dumps(msgspec.to_builtins(book), indent=1) + "\n")  # names may contain lone surrogates
 
 
 def load(out: Path) -> GradeBook:

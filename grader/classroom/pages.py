@@ -16,13 +16,14 @@ from typing import Any
 from grader.classroom import gradebook, leaderboard, mistakes, similar
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.incidents import Incident, note
-from grader.classroom.records import printable, write
+from grader.classroom.records import printable
 from grader.classroom.similar import Pair
 from grader.classroom.stored import Stored, shown_name, stored
 from grader.classroom.submissions import Submission
 from grader.course import Course
 from grader.course.learner.packing import OPT_IN
 from grader.report import html
+from grader.setup.files import write_file
 from grader.verdict import ERROR, STAGES, Verdict
 from grader.verdict.wording import words
 
@@ -47,7 +48,7 @@ def write_pages(
     for submission, result, grade in zip(submissions, results, book.grades):
         try:
             student = stored(submission, result, grade, book.maxima)
-            write(out / student.folder / "feedback.html", feedback_page(student, book))
+            write_file(out / student.folder / "feedback.html", feedback_page(student, book))
             students.append(student)
         except Exception as error:  # the other students still get their pages
             note(out, submission.student, Incident.of(error, "writing feedback.html"))
@@ -58,9 +59,9 @@ def write_pages(
     ]
     boards = leaderboard.boards(students)
     title = course.manifest.title
-    write(out / "leaderboard.html", _page("leaderboard.html.j2", title=title, boards=boards, opt_in=OPT_IN))
+    write_file(out / "leaderboard.html", _page("leaderboard.html.j2", title=title, boards=boards, opt_in=OPT_IN))
     path = out / "class.html"
-    write(
+    write_file(
         path, _page("class.html.j2", title=title, boards=boards, opt_in=OPT_IN, **_class(course, students, pairs, book))
     )
     return path

@@ -18,7 +18,7 @@ from grader.classroom.submissions import Submission
 from grader.classroom.worker import Graded
 from grader.report.junit import junit_xml
 from grader.report.terminal import as_text
-from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 from grader.verdict import ERROR
 from grader.verdict.wording.results import results
 
@@ -60,13 +60,11 @@ def write_student(
     parts += [as_text(verdict) for verdict in verdicts]
     parts += [f"There is no file for {name}." for name in missing]
     parts += [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise GraderError(f"cannot write {folder}: {error.strerror}") from error
-    write(folder / "junit.xml", '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode"))
-    write(folder / "feedback.txt", "\n".join(parts) + "\n")
-    write(folder / "results.json", json.dumps(data, indent=1, allow_nan=False) + "\n")
+    write_file(
+        folder / "junit.xml", '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode")
+    )
+    write_file(folder / "feedback.txt", "\n".join(parts) + "\n")
+    write_file(folder / "results.json", json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 
 class _KeptStage(msgspec.Struct):
@@ -133,13 +131,3 @@ def is_running(process: int) -> bool:
     except (PermissionError, OverflowError):
         pass
     return True
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_text(text, encoding="utf-8", errors="replace")
-        os.replace(aside, path)
-    except OSError as error:
-        raise GraderError(f"cannot write {path}: {error.strerror}") from error

@@ -29,6 +29,7 @@ from grader.classroom.worker import Graded
 from grader.course import Course
 from grader.course.learner import pristine
 from grader.setup.errors import GraderError
+from grader.setup.files import make_folder, write_file
 
 Done = Callable[[Submission, dict[str, Any], bool], None]
 """Called for each student, with the results, and True if they come from an earlier run."""
@@ -79,10 +80,7 @@ class Session:
     """Exercises that are graded again for all students."""
 
     def __post_init__(self) -> None:
-        try:
-            self.out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise GraderError(f"cannot write {self.out}: {error.strerror}") from error
+        make_folder(self.out)
         self.seed = self.instructions.seed if self.instructions.seed is not None else self._kept_seed()
         self.entries = {entry.name: entry for entry in self.course.exercises}
         self.store = Store(self.out)
@@ -362,7 +360,7 @@ class Session:
             return int(json.loads(path.read_text())["seed"])
         except FileNotFoundError:
             seed = secrets.randbits(48)
-            records.write(path, json.dumps({"seed": seed}) + "\n")
+            write_file(path, json.dumps({"seed": seed}) + "\n")
             return seed
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise GraderError(f"{path} cannot be read: {error}", "Delete seed.json to draw a new seed.") from error

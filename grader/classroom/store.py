@@ -15,9 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from grader.classroom import records
 from grader.classroom.worker import Graded
 from grader.setup.errors import GraderError
+from grader.setup.files import make_folder, write_file
 
 FOLDER = ".jobs"
 PLAN, LOCK = "plan.json", "lock"
@@ -42,10 +42,7 @@ class Store:
 
     def make(self) -> None:
         """Create the folder."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise GraderError(f"cannot write {self.folder}: {error.strerror}") from error
+        make_folder(self.folder)
 
     def read(self, key: str) -> Graded | None:
         """Return the stored result of a job; None if there is none or the file is damaged."""
@@ -63,7 +60,7 @@ class Store:
 
     def write(self, key: str, graded: bytes) -> None:
         """Store the result of a job."""
-        records.write(self._path(key), graded.decode())
+        write_file(self._path(key), graded)
 
     def forget(self, key: str) -> None:
         """Delete the result of a job, so that the job is done again."""
@@ -71,7 +68,7 @@ class Store:
 
     def write_plan(self, plan: Plan) -> None:
         """Write the plan."""
-        records.write(self.folder / PLAN, msgspec.json.encode(plan).decode())
+        write_file(self.folder / PLAN, msgspec.json.encode(plan))
 
     def read_plan(self) -> Plan:
         """Return the plan of the last run; raise GraderError if there was none."""

@@ -16,8 +16,9 @@ from typing import Any
 
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.incidents import LOG
-from grader.classroom.records import printable, write
+from grader.classroom.records import printable
 from grader.classroom.similar import Pair
+from grader.setup.files import write_file
 from grader.verdict import ERROR
 from grader.verdict.wording import words
 
@@ -70,7 +71,7 @@ def write_csv(path: Path, rows: Iterable[Iterable[str | float]]) -> None:
     table = csv.writer(text, quoting=csv.QUOTE_ALL)
     for row in rows:
         table.writerow([no_formula(cell) if isinstance(cell, str) else f"{cell:g}" for cell in row])
-    write(path, text.getvalue())
+    write_file(path, text.getvalue())
 
 
 def no_formula(text: str) -> str:

@@ -15,6 +15,7 @@ from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.report import theme, words
 from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -225,8 +226,4 @@ def _time(entry: Entry, kernel: Path, device: str, machine: Machine | None, solu
 
 
 def _write(path: Path, reports: list[BenchReport]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps([report.to_dict() for report in reports], indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise GraderError(f"cannot write {path}: {error.strerror}") from error
+    write_file(path, json.dumps([report.to_dict() for report in reports], indent=1) + "\n")

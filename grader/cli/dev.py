@@ -18,6 +18,7 @@ from grader.course import Course, Day, Entry
 from grader.course.manifest import FILE
 from grader.report import theme, words
 from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 
 app = typer.Typer(help="For authors: create a day or an exercise, and see what it still lacks.", rich_markup_mode=None)
 new = typer.Typer(help="Create a day or an exercise.", rich_markup_mode=None)
@@ -205,10 +206,7 @@ def messages(
     if out is None:
         typer.echo(page, nl=False)
         return 0
-    try:
-        out.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise GraderError(f"cannot write {out}: {error.strerror}") from error
+    write_file(out, page)
     return 0
 
 

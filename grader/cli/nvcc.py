@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 
 from grader.cli.messages import print_note
 from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 
 if TYPE_CHECKING:
     from grader.execution.programs.files import Unit
@@ -95,10 +96,7 @@ def _write_rule(file: Path, target: str, unit: Unit) -> None:
     from grader.execution.programs.preprocess import own_files
 
     names = [str(path).replace("$", "$$").replace("#", r"\#").replace(" ", r"\ ") for path in own_files(unit)]
-    try:
-        file.write_text(f"{target}: {' '.join(names)}\n", encoding="utf-8")
-    except OSError as problem:
-        raise GraderError(f"cannot write {file}: {problem.strerror}") from None
+    write_file(file, f"{target}: {' '.join(names)}\n")
 
 
 def _place(built: Path, target: Path) -> None:

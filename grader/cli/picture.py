@@ -13,6 +13,7 @@ from grader.course import find
 from grader.judge import check
 from grader.report.picture import picture
 from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 from grader.verdict import Verdict
 
 SEED = 1
@@ -33,12 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             verdict = check(find(options.exercise), options.file, seed=options.seed)
         command = f"grader check {options.exercise.rpartition('/')[2]}"
-        options.out.write_text(picture(verdict, command), encoding="utf-8")
+        write_file(options.out, picture(verdict, command))
     except GraderError as error:
         print(error, file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"cannot write {options.out}: {error.strerror}", file=sys.stderr)
         return 2
     return 0
 

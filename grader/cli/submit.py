@@ -12,6 +12,7 @@ from grader.cli.messages import find_exercise, move_renamed_files, print_note, s
 from grader.course import Course, Entry
 from grader.report import theme, words
 from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 
 
 def command(
@@ -34,7 +35,6 @@ def command(
     """
     from grader.course.learner.packing import pack
     from grader.course.learner.progress import ProgressFile
-    from grader.course.learner.zipped import write
 
     course = Course()
     move_renamed_files(course)
@@ -59,7 +59,7 @@ def command(
         raise GraderError(
             "there is nothing to hand in", "`grader list` shows what is solved; `grader check` grades an exercise."
         )
-    write(out, packed.content)
+    write_file(out, packed.content)
     console = theme.console(sys.stdout)
     console.print(
         f"{out}: {words.count(len(packed.entries), 'exercise')}, {words.amount(len(packed.content))}", soft_wrap=True

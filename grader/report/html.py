@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.report import failures, operations_view, source_view
-from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 from grader.verdict import Diagnostic, Side, Verdict
 from grader.verdict.texts import clean
 from grader.verdict.wording import bars, cases, counters, outputs, stages, words
@@ -27,10 +27,7 @@ MARKS = {"passed": "✓", "failed": "✗", "skipped": "·", "error": "!"}
 
 def save_html(verdict: Verdict, path: str | Path, player: dict[str, str] | None = None) -> None:
     """Write the page. ``player``: its title ``what`` and its HTML ``frame``; None for a page without player."""
-    try:
-        Path(path).write_text(html_page(verdict, player), encoding="utf-8")
-    except OSError as error:
-        raise GraderError(f"cannot write {path}: {error.strerror}") from error
+    write_file(path, html_page(verdict, player))
 
 
 def html_page(verdict: Verdict, player: dict[str, str] | None = None) -> str:

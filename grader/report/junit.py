@@ -9,7 +9,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 from grader.verdict import ERROR, FAILED, PASSED, SKIPPED, Stage, Verdict
 from grader.verdict.wording import bars, cases, stages
 from grader.verdict.wording import findings as finding_words
@@ -17,10 +17,7 @@ from grader.verdict.wording import findings as finding_words
 
 def save_junit(verdict: Verdict, path: str | Path) -> None:
     """Write the XML file."""
-    try:
-        Path(path).write_text(junit_xml(verdict), encoding="utf-8")
-    except OSError as error:
-        raise GraderError(f"cannot write {path}: {error.strerror}") from error
+    write_file(path, junit_xml(verdict))
 
 
 def junit_xml(verdict: Verdict) -> str:

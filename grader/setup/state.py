@@ -15,6 +15,8 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
+from grader.setup.files import replace_file
+
 PIPS_CHOICE = "pip"  # stands for pip's default build of torch; other values name a build, such as "cpu"
 
 
@@ -53,9 +55,7 @@ class Folder:
 
     def record(self, environment: Environment) -> None:
         """Record a complete installation, atomically."""
-        beside = self._record.with_suffix(".new")
-        beside.write_text(json.dumps(environment._asdict(), indent=2) + "\n", encoding="utf-8")
-        beside.replace(self._record)
+        replace_file(self._record, f"{json.dumps(environment._asdict(), indent=2)}\n".encode())
 
     def forget(self) -> None:
         """Remove the record. Until ``record`` is called, the contents of .venv count as unknown."""

@@ -21,8 +21,9 @@ from grader.classroom.exports.feedback import Export, gradable, page
 from grader.classroom.exports.tables import points, read_table, table
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import Grade
-from grader.course.learner.zipped import write, zipped
+from grader.course.learner.zipped import zipped
 from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Root Account", "Section")
 _NUMBERS = re.compile(r"(?:^|_)(\d+)_(\d+)(?:_|$)")
@@ -67,7 +68,7 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
     else:
         made.left_out.append("feedback files: no submission is an archive with a name from Canvas")
     for name, content in files.items():
-        write(target / name, content)
+        write_file(target / name, content)
         made.files.append(target / name)
     return made
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.course import Entry
-from grader.course.learner.zipped import write
+from grader.setup.files import write_file
 
 PLACE = Path(".github/workflows/classroom.yml")
 MINUTES = 10
@@ -71,7 +71,7 @@ _UPLOAD = """      - name: Keep the reports
 
 def export(entries: Sequence[Entry], target: Path, classroom: bool = False) -> None:
     """Write the workflow."""
-    write(target, workflow(entries, classroom).encode())
+    write_file(target, workflow(entries, classroom).encode())
 
 
 def workflow(entries: Sequence[Entry], classroom: bool) -> str:

@@ -16,8 +16,9 @@ import msgspec
 
 from grader.classroom.instructor import read_instructions
 from grader.course import Course, Entry
-from grader.course.learner.zipped import write, zipped
+from grader.course.learner.zipped import zipped
 from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 
 SETTINGS = "gradescope.json"
 """The file of settings, next to run_autograder."""
@@ -93,7 +94,7 @@ def export(
         files[INSTRUCTOR] = instructor.read_bytes()
     for path in _files(course):
         files[f"{COURSE}/{path.relative_to(course.root).as_posix()}"] = path.read_bytes()
-    write(target, zipped(files, PROGRAMS))
+    write_file(target, zipped(files, PROGRAMS))
     return len(files)
 
 

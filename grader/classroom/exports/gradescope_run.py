@@ -24,13 +24,14 @@ from grader.classroom import leaderboard, policy
 from grader.classroom.exports.gradescope import COURSE, INSTRUCTOR, SETTINGS, Settings
 from grader.classroom.incidents import LOG
 from grader.classroom.instructor import Instructions, read_instructions
-from grader.classroom.records import could_not_grade, printable, write
+from grader.classroom.records import could_not_grade, printable
 from grader.classroom.session import Session
 from grader.classroom.stored import Stored, stored
 from grader.classroom.submissions import Submission, read_submission
 from grader.course import Course
 from grader.report.terminal import as_text
 from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 from grader.verdict import ERROR, PASSED, Verdict
 from grader.verdict.wording import words
 
@@ -90,7 +91,7 @@ def run(root: Path) -> None:
     made = _results(course, settings, instructions, submission, result, handed_in)
     made["execution_time"] = round(time.monotonic() - began)
     (root / "results").mkdir(exist_ok=True)
-    write(root / "results/results.json", json.dumps(made, indent=1) + "\n")
+    write_file(root / "results/results.json", json.dumps(made, indent=1) + "\n")
 
 
 def _results(

@@ -21,8 +21,9 @@ from grader.classroom.exports.tables import points, read_table, table
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import Grade
 from grader.classroom.tables import no_formula
-from grader.course.learner.zipped import write, zipped
+from grader.course.learner.zipped import zipped
 from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 
 _SUBMISSION = re.compile(r"(?P<name>[^_]*)_(?P<number>\d+)_assignsubmission_\w+")
 _PARTICIPANT = re.compile(r"\D*(\d+)")
@@ -58,7 +59,7 @@ def export(book: GradeBook, out: Path, target: Path, worksheet: Path | None = No
         for number, grade in by_number.items()
     }
     for name, content in (("moodle-grades.csv", table(rows)), ("moodle-feedback.zip", zipped(feedback))):
-        write(target / name, content)
+        write_file(target / name, content)
         made.files.append(target / name)
     return made
 
@@ -125,6 +126,6 @@ def _gradebook(by_email: dict[str, Grade], target: Path, made: Export) -> None:
     rows = [["Email address", "Grade"]]
     rows += [[no_formula(email), points(grade.total)] for email, grade in sorted(by_email.items())]
     made.graded = len(by_email)
-    write(target / "moodle-gradebook.csv", table(rows))
+    write_file(target / "moodle-gradebook.csv", table(rows))
     made.files.append(target / "moodle-gradebook.csv")
     made.left_out.append("feedback files: Moodle needs participant numbers, which e-mail addresses do not have")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from grader.setup.errors import GraderError
+from grader.setup.files import replace_file
 
 
 def write_all(new: Mapping[Path, str], changed: Mapping[Path, str]) -> None:
@@ -26,7 +26,7 @@ def write_all(new: Mapping[Path, str], changed: Mapping[Path, str]) -> None:
                 folder.mkdir()
                 folders.append(folder)
             written.append(path)
-            _replace(path, text.encode())
+            replace_file(path, text.encode())
     except BaseException as error:
         for path in reversed(written):
             content = before.get(path)
@@ -34,20 +34,10 @@ def write_all(new: Mapping[Path, str], changed: Mapping[Path, str]) -> None:
                 if content is None:
                     path.unlink(missing_ok=True)
                 else:
-                    _replace(path, content)
+                    replace_file(path, content)
         for folder in reversed(folders):
             with contextlib.suppress(OSError):
                 folder.rmdir()
         if isinstance(error, OSError):
             raise GraderError(f"cannot write {error.filename}: {error.strerror}; nothing was changed") from error
         raise
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Replace a file atomically."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

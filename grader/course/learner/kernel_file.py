@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.setup.errors import GraderError
+from grader.setup.files import replace_file
 
 
 def write(course: Course, entry: Entry, text: str) -> Path | None:
@@ -28,7 +28,7 @@ def write(course: Course, entry: Entry, text: str) -> Path | None:
         pristine.keep_copies(course)
         expendable = present is None or _sum(present) == _written(course, entry) or pristine.committed(course, entry)
         backup = None if expendable or present is None else keep(file, present)
-        _replace(file, content)
+        replace_file(file, content)
     except OSError as error:
         raise GraderError(f"cannot write {file}: {error.strerror or error}", "Nothing was changed.") from error
     _remember(course, entry, content)
@@ -44,26 +44,6 @@ def keep(file: Path, content: bytes) -> Path:
             out.write(content)
             return backup
         number += 1
-
-
-def _replace(file: Path, content: bytes) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    mode = file.stat().st_mode & 0o777 if file.exists() else 0o666 & ~_umask()
-    number, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    try:
-        with open(number, "wb") as out:
-            out.write(content)
-        os.chmod(name, mode)
-        os.replace(name, file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _sum(content: bytes) -> str:

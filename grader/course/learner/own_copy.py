@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from grader.course.manifest import FILE, SUFFIXES, former_names
 from grader.setup import shipped
 from grader.setup.errors import GraderError
+from grader.setup.files import replace_file
 
 VERSION = 1
 
@@ -100,7 +101,7 @@ def _write(root: Path, course: Path) -> Done:
         if path.parts[0] == "exercises" and path.name != "tasks.py" and path.suffix in SUFFIXES.values():
             copy = skeleton_copy(root, path.parts[1], path.name)
             if _hash_of(copy) != now[name]:
-                _replace(copy, content)
+                replace_file(copy, content)
     for name in sorted(set(before) - set(now)):
         found = _hash_of(root / name)
         if found == before[name]:
@@ -142,12 +143,12 @@ def _bring_up_to_date(root: Path, name: str, content: bytes, before: str | None,
     if found == new:
         return
     if not found or found == before:
-        _replace(path, content)
+        replace_file(path, content)
         (done.updated if found else done.written).append(name)
     elif before != new:
         place = _beside(path, new)
         if not place.exists():
-            _replace(place, content)
+            replace_file(place, content)
         done.beside[name] = place.relative_to(root).as_posix()
 
 
@@ -175,18 +176,6 @@ def _hash_of(path: Path) -> str:
         return ""
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Replace a file atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def _read(root: Path) -> dict[str, str]:
     """Return the stored hashes by path; empty if the manifest is invalid, so that all files count as the learner's."""
     try:
@@ -204,4 +193,4 @@ def _of_the_course(name: str) -> bool:
 
 def _write_manifest(root: Path, files: dict[str, str]) -> None:
     text = json.dumps({"version": VERSION, "files": files}, indent=1)
-    _replace(manifest_path(root), text.encode() + b"\n")
+    replace_file(manifest_path(root), text.encode() + b"\n")

@@ -19,6 +19,7 @@ from typing import Any
 
 from grader.course.manifest import former_names
 from grader.setup.errors import GraderError
+from grader.setup.files import replace_file
 
 try:
     import fcntl
@@ -113,12 +114,9 @@ class ProgressFile:
                 "version": VERSION,
                 "exercises": {name: dataclasses.asdict(entry) for name, entry in sorted(progress.exercises.items())},
             }
-            temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
             try:
-                temporary.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-                os.replace(temporary, self.path)
+                replace_file(self.path, f"{json.dumps(data, indent=2)}\n".encode())
             except OSError as error:
-                temporary.unlink(missing_ok=True)
                 raise self._unwritable(error) from None
 
     def _unwritable(self, error: OSError) -> GraderError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from grader.course import Entry
 from grader.judge.timing.bench import BenchReport
 from grader.judge.timing.sources import digests
 from grader.setup.errors import GraderError
+from grader.setup.files import replace_file
 
 RECORD_VERSION = 1
 RECORDS = {"H200": "h200.json", "H100": "h100.json"}
@@ -56,10 +56,7 @@ def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
                     timing[name] = float(f"{value:.5g}")
         content["exercises"][entry.name if file else entry.variable] = kept
         content["exercises"] = dict(sorted(content["exercises"].items()))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        os.replace(partial, path)
+        replace_file(path, f"{json.dumps(content, indent=1)}\n".encode())
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise GraderError(f"cannot record in {path}: {error}") from error
     return path

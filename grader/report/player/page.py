@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.report.player.encoding import encode, jumps, main_file
-from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 from grader.simulator.recording import Recording
 from grader.verdict.finding import Finding
 from grader.verdict.texts import clean
@@ -47,10 +47,7 @@ def _compact(name: str) -> str:
 
 def save(path: str | Path, recording: Recording, source: str, findings: Sequence[Finding] = ()) -> None:
     """Write the page."""
-    try:
-        Path(path).write_text(page(recording, source, findings), encoding="utf-8")
-    except OSError as error:
-        raise GraderError(f"cannot write {path}: {error.strerror}") from error
+    write_file(path, page(recording, source, findings))
 
 
 def frame(

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 from grader.verdict import Verdict
 from grader.verdict.wording import bars, cases, findings, limits, outputs, stages
 
@@ -40,7 +40,4 @@ def as_json(verdict: Verdict) -> str:
 
 def save(verdict: Verdict, path: str | Path) -> None:
     """Write a ``results.json``."""
-    try:
-        Path(path).write_text(as_json(verdict), encoding="utf-8")
-    except OSError as error:
-        raise GraderError(f"cannot write {path}: {error.strerror}") from error
+    write_file(path, as_json(verdict))

@@ -16,5 +16,6 @@ def test_the_catalog_is_printed_or_written(dev, tmp_path: Path) -> None:  # type
 
 
 def test_a_file_that_cannot_be_written(dev, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    code, said = dev("messages", "--out", str(tmp_path / "no" / "messages.md"))
+    (tmp_path / "file").touch()
+    code, said = dev("messages", "--out", str(tmp_path / "file" / "messages.md"))
     assert code != 0 and "cannot write" in said

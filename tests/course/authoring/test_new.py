@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.course.authoring import new, writing
+from grader.course.authoring import new
 from grader.execution.build.build import compile_kernel
 from grader.report.notebook.canonical import canonical_text
+from grader.setup import files
 from grader.setup.errors import GraderError
 from tests.course.authoring.conftest import ROOT
 
@@ -151,7 +152,7 @@ def test_a_failure_writes_nothing(root: Path, course: Course, monkeypatch, fails
             raise fault
         replace(partial, path)
 
-    monkeypatch.setattr(writing.os, "replace", fails_once)
+    monkeypatch.setattr(files.os, "replace", fails_once)
     with pytest.raises((Exception, KeyboardInterrupt)) as caught:
         new.new_exercise(course, "2/row_max", "debug", "x", 10)
     assert "nothing was changed" in str(caught.value) or isinstance(fault, KeyboardInterrupt)
