@@ -232,7 +232,7 @@ def _row(student: Stored, book: GradeBook) -> dict[str, Any]:
             marks.append((_status(verdict) if verdict else "", stage.name if stage else "" if verdict else "–"))
     grade = student.grade
     notes = [str(student.result["refused"])] if student.result["refused"] else []
-    notes += [f"{words.count(grade.days_late, 'day')} late: {-grade.late:g}"] if grade.days_late else []
+    notes += [f"{words.count(grade.days_late, 'day')} late: {0 - grade.late:g}"] if grade.days_late else []
     notes += [*grade.why, *student.result["remarks"]]
     return {
         "name": student.name,

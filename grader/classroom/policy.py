@@ -112,7 +112,8 @@ class Policy:
             raise GraderError(
                 f"{self.where}: [late] submitted = {self.late.submitted!r} has no row for "
                 f"{words.listed(map(repr, without), 3)}",
-                "Add a row for each student; an empty time means on time.",
+                "Add a row for each student, named as in grades.csv, which a run without [late] writes. An empty time "
+                "means on time.",
             )
 
     def maxima(self, points: Mapping[str, float]) -> dict[str, float]:

@@ -144,11 +144,15 @@ def test_feedback_lists_failed_exercises_first_and_links_to_each() -> None:
     ann = student("ann", Stage("builds", "passed"))
     remarks = ["the file for d/e is the unchanged skeleton"]
     ann.result.update(submission="ann.zip", refused="", missing=[], remarks=remarks)  # type: ignore[attr-defined]
-    bad = Verdict("d/z", "Z", "z.cu", "cpu", 0, passed=False, stages=[Stage("builds", "failed")])
+    ann.grade.days_late = 3
+    error = Diagnostic("error", "invalid syntax", "z.py", 2, 0, "def f(:")
+    bad = Verdict("d/z", "Z", "z.cu", "cpu", 0, passed=False, stages=[Stage("builds", "failed", diagnostics=[error])])
     ann.verdicts.append(bad)
     page = feedback_page(ann, GradeBook(maxima={"d/e": 10, "d/m": 5, "d/z": 10}, grades=[]))
     table, _, reports = page.partition("</table>")
     assert table.index("d/<wbr>z") < table.index("d/<wbr>m") < table.index("d/<wbr>e")
     assert 'href="#d/z"' in table and 'href="#d/e"' in table and 'href="#d/m"' not in table
     assert "<p>The file for d/e is the unchanged skeleton.</p>" in reports
+    assert '3 days late</td><td class="number">0</td>' in table, "no points are deducted from none: not -0"
+    assert "<code>z.py:2</code>" in reports, "the column is unknown"
     assert 0 < reports.index('<section id="d/z">') < reports.index('<section id="d/e">')

@@ -112,7 +112,7 @@ def _results(
     output += [f"There is no file for {name}." for name in result["missing"]]
     output += [f"{remark[0].upper()}{remark[1:]}." for remark in result["remarks"]]
     if grade.days_late:
-        output.append(f"Handed in {words.count(grade.days_late, 'day')} late: {-grade.late:g} points.")
+        output.append(f"Handed in {words.count(grade.days_late, 'day')} late: {0 - grade.late:g} points.")
     output += grade.why
     return {
         "score": grade.total,
