@@ -18,11 +18,28 @@ HEAD = """\
 The course sets goals for the speed of its own solutions on an H200. This page shows each goal beside the recorded
 figure. `grader goals` prints the same. A goal that is met limits the time in the stage *fast* of `grader check --device
 cuda`.
+
+A time is the median of many runs, between two CUDA events. It contains the few microseconds that the GPU needs to start
+a kernel, but no time of the host. The inputs are not in the L2 cache. The kernel and torch take turns in one run of
+`grader bench`.
+
+- *x torch*: torch's time divided by the kernel's, so above 1 the kernel is faster. torch's time is the shorter of eager
+  and `torch.compile`, for the function `torch_baseline` of the day's `tasks.py`.
+- *of a copy*: the time of a device-to-device copy of as many bytes, divided by the kernel's time.
+- *of the roofline*: the roofline's time divided by the kernel's. The roofline is not that of the data sheet: it uses
+  the bandwidth of a large copy and the speed of torch's matmul of the same dtype, both measured in the same run.
+- Other units are figures of the lesson's own measurement, which the lesson describes.
 """
+
+KEY = (
+    "x torch: torch's time divided by the kernel's, so above 1 the kernel is faster; torch's time is the shorter of "
+    "eager and torch.compile. Of a copy: the time of a copy of as many bytes divided by the kernel's. Of the roofline: "
+    "by the measured speeds of a large copy and of torch's matmul, not by the data sheet."
+)
 
 
 def render_goals(course: Course, found: Sequence[Reached]) -> RenderableType:
-    """Return the goals by day and exercise, for a terminal of 80 columns."""
+    """Return the goals by day and exercise, for a terminal of 80 columns, and the meaning of their units."""
     lines: list[RenderableType] = []
     for title, of_day in _by_day(course, found):
         lines += [Text(""), Text(f"  {title}", style="title")]
@@ -32,12 +49,14 @@ def render_goals(course: Course, found: Sequence[Reached]) -> RenderableType:
                 style = "good" if one.status == "met" else "quiet" if not one.rows else "warn"
                 line = Text(f"    {one.goal.limit}: ")
                 line.append(f"{one.range}, {one.status}" if one.rows else one.status, style=style)
-                lines.append(line if line.cell_len <= 80 else paragraph(line.plain, style=style, indent=4))
+                lines.append(line if line.cell_len <= 80 else paragraph(line.plain.strip(), style=style, indent=4))
                 if one.explained:
                     lines.append(paragraph(one.explained, style="quiet", indent=6))
             if measured:
                 lines.append(paragraph(measured, style="quiet", indent=4))
-    return Group(*lines, Text(""), paragraph(summary(found), indent=2))
+    return Group(
+        *lines, Text(""), paragraph(KEY, style="quiet", indent=2), Text(""), paragraph(summary(found), indent=2)
+    )
 
 
 def goals_page(course: Course, found: Sequence[Reached]) -> str:
@@ -67,7 +86,9 @@ def summary(found: Sequence[Reached]) -> str:
 def _by_day(course: Course, found: Sequence[Reached]) -> Iterator[tuple[str, list[Reached]]]:
     titles = {day.folder: f"Day {day.number}: {day.title}" for day in course.days}
     for folder, group in itertools.groupby(found, key=lambda one: one.goal.day):
-        yield titles.get(folder, folder), list(group)
+        of_day = list(group)
+        names = list(dict.fromkeys((one.goal.title, _measured(one)) for one in of_day))
+        yield titles.get(folder, folder), sorted(of_day, key=lambda one: names.index((one.goal.title, _measured(one))))
 
 
 def _measured(one: Reached) -> str:

@@ -29,6 +29,15 @@ def test_every_goal_fits_into_80_columns() -> None:
         assert one.goal.title in text and one.goal.limit in " ".join(text.split())
 
 
+def test_an_exercise_is_named_once_for_all_goals_of_a_command() -> None:
+    lines = shown(Course(), "scores_softmax").splitlines()
+    assert lines.count("  scores_softmax") == 1
+    goals = [line for line in lines if line.lstrip().startswith("at ")]
+    assert len(goals) == 2 and all(line.startswith("    at ") for line in goals), (
+        "a long line is indented as a short one"
+    )
+
+
 def test_a_goal_has_its_figure_its_command_and_the_reason_why_it_is_missed() -> None:
     text = " ".join(shown(Course(), "layer_norm").split())
     found = [one for one in reached(Course().root) if one.goal.name == "layer_norm"]
@@ -64,7 +73,8 @@ def test_the_page_of_the_book_has_a_row_for_each_goal() -> None:
     text = goals_page(course, found)
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert len(rows) == len(found) and all(row.count("|") == 6 for row in rows)
-    for row, one in zip(rows, found):
+    for one in found:
+        row = next(row for row in rows if row.startswith(f"| `{one.goal.title}` | {one.goal.limit} | {one.range} |"))
         assert one.goal.limit in row and one.range in row and one.status in row and one.date in row
         assert one.misses in text and one.goal.reason in text and one.goal.not_recorded in text and one.command in text
     assert "(goals.md)" in front.page(course, ["goals.md"])
