@@ -7,7 +7,6 @@
 - ``session.py`` grades a class. It keeps the results of finished students, starts the jobs of all other students, and
   writes the output. It can be interrupted at any time.
 - ``jobs.py`` defines a job: one exercise of one student, identified by everything that determines its verdict.
-- ``schedule.py`` orders the jobs, so that long ones start early.
 - ``executor.py`` is the interface of executors. ``local.py`` uses the processes of this machine, and ``forked.py``
   loads the libraries that they share. ``cluster.py`` uses the nodes of a Ray cluster, ``course_package.py`` packs the
   files for them, and ``attempts.py`` chooses the nodes.

@@ -9,7 +9,7 @@ import json
 import re
 import secrets
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -22,7 +22,6 @@ from grader.classroom.incidents import Incident, note
 from grader.classroom.instructor import Instructions
 from grader.classroom.jobs import Job
 from grader.classroom.local import Local
-from grader.classroom.schedule import Schedule
 from grader.classroom.store import Plan, Store
 from grader.classroom.submissions import Submission
 from grader.classroom.worker import Graded
@@ -159,13 +158,13 @@ class Session:
 
     def _grade(self, students: list[Student], left: list[Student], on_job: Counted) -> Generator[Student]:
         """Run the missing jobs; yield each student when all jobs of that student are done."""
-        schedule, waiting = Schedule(), defaultdict[str, list[Student]](list)
+        ready, waiting = list[Job](), defaultdict[str, list[Student]](list)
         for student in left:
             for job in student.jobs.values():
                 for step in job.steps:
                     if step.key in student.missing:
                         if step is next(s for s in job.steps if s.key in student.missing) and step.key not in waiting:
-                            schedule.add(step)
+                            ready.append(step)
                         waiting[step.key].append(student)
         yield from (student for student in left if not student.missing)
         if not waiting:
@@ -177,12 +176,14 @@ class Session:
         names = {key: step.exercise + on_gpu.MARK * (step.device != "cpu") for key, step in steps.items()}
         self.store.write_plan(Plan(executor.name, time.time(), len(students), names))
         with contextlib.closing(executor):
-            for job, answer in self._answers(schedule, executor):
+            # Jobs that may be endless take many times as long as others: start them first.
+            queue = deque(sorted(ready, key=lambda job: not job.may_not_end))
+            for job, answer in self._answers(queue, executor):
                 done = [job.key]
                 self.store.write(job.key, answer)
                 if job.then and job.then.key in waiting:
                     if on_gpu.wanted(Graded.from_json(answer)):
-                        schedule.add(job.then)
+                        queue.appendleft(job.then)
                     else:
                         self.store.write(job.then.key, Graded().to_json())
                         done.append(job.then.key)
@@ -194,15 +195,15 @@ class Session:
                         if not student.missing:
                             yield student
 
-    def _answers(self, schedule: Schedule, executor: Executor) -> Generator[tuple[Job, bytes]]:
+    def _answers(self, queue: deque[Job], executor: Executor) -> Generator[tuple[Job, bytes]]:
         """Yield each job with its result, as results arrive. Retry a job whose worker died."""
         deaths, losses = Counter[str](), Counter[str]()
 
         def hand_out() -> None:
-            while schedule and executor.room:
-                executor.submit(schedule.pop())
+            while queue and executor.room:
+                executor.submit(queue.popleft())
 
-        while schedule or executor.busy:
+        while queue or executor.busy:
             hand_out()
             answers = []
             for job, outcome in executor.wait():
@@ -210,11 +211,10 @@ class Session:
                     count, most = (losses, MOST_LOSSES) if outcome.machine else (deaths, MOST_DEATHS)
                     count[job.key] += 1
                     if count[job.key] < most:
-                        schedule.add(job)
+                        queue.appendleft(job)
                         continue
                     incident = Incident(f"grading {job.exercise}, {count[job.key]} times", outcome.why)
                     outcome = worker.failed(self.entries[job.exercise], incident).to_json()
-                schedule.learn(job, worker.seconds_of(outcome))
                 answers.append((job, outcome))
             hand_out()  # hand out jobs before writing results, so that workers do not wait
             yield from answers

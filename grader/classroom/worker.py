@@ -15,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from grader.classroom.incidents import Incident
 from grader.classroom.instructor import with_hidden_cases
 from grader.classroom.jobs import Job
@@ -59,15 +57,6 @@ def in_utf8(content: bytes) -> bytes:
     except UnicodeDecodeError:
         return content.decode("cp1252", errors="replace").encode()
     return content
-
-
-class _Head(msgspec.Struct):
-    seconds: float
-
-
-def seconds_of(answer: bytes) -> float:
-    """Return the grading time of a job in seconds, from the output of ``Graded.to_json``."""
-    return msgspec.json.decode(answer, type=_Head).seconds
 
 
 @dataclass

@@ -12,7 +12,6 @@ import pytest
 from grader.classroom import jobs, on_gpu
 from grader.classroom.executor import Died, Outcome
 from grader.classroom.jobs import Job
-from grader.classroom.schedule import Schedule
 from grader.classroom.session import Session
 from grader.classroom.status import status
 from grader.classroom.store import FOLDER, Plan, Store
@@ -100,19 +99,12 @@ def test_identical_submissions_share_a_job(course: Course, hand_in, tmp_path: Pa
     assert [result["verdicts"][0]["file"] for result in results] == ["twice.cu"] * 3
 
 
-def test_long_jobs_start_first() -> None:
-    schedule = Schedule()
-    for name in ("day/short", "day/long"):
-        schedule.learn(a_job(name), 1.0 if name == "day/short" else 9.0)
-    texts = [(name, text) for text in (b"first", b"second") for name in ("day/short", "day/long")]
-    for name, text in [*texts, ("day/short", b"while (true) {}"), ("day/unknown", b"")]:
-        schedule.add(a_job(name, text))
-    order = [schedule.pop() for _ in range(len(schedule))]
-    names = [job.exercise for job in order]
-    assert names == ["day/short", "day/unknown", "day/long", "day/long", "day/short", "day/short"]
-    assert order[0].may_not_end and [job.content for job in order[2:4]] == [b"first", b"second"]
-    with pytest.raises(IndexError):
-        schedule.pop()
+def test_jobs_that_may_be_endless_start_first(course: Course, hand_in, tmp_path: Path) -> None:
+    texts = {"ann": KERNEL, "bob": KERNEL + "// bob\n", "eve": KERNEL + "// while (true)\n", "zoe": KERNEL + "// zoe\n"}
+    for student, text in texts.items():
+        folder = hand_in(student, text)
+    executor, _ = grade(course, folder, tmp_path / "out")
+    assert [job.content.decode() for job in executor.asked] == [texts[name] for name in ("eve", "ann", "bob", "zoe")]
 
 
 def test_a_lost_machine_does_not_fail_the_job(course: Course, hand_in, tmp_path: Path) -> None:
