@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from grader.course import course_root
-from grader.judge.timing.sources import digest, digests, recorded_files, stale, write_record
-from tests.records import KnownStale, known_stale, machine_code, unexplained
+from grader.judge.timing.sources import digest, digests, recorded_files, write_record
+from tests.records import KnownStale, known_stale, machine_code, stale, unexplained
 
 TABLE = """
 [[record]]

@@ -150,19 +150,3 @@ def _problem(goal: Goal, known: list[str]) -> str:
     if goal.why and goal.not_recorded:
         return "give only one of why (the reason for a missed goal) and not_recorded (the reason for a missing figure)"
     return ""
-
-
-def check_sizes(goal: Goal, sizes: list[tuple[str, str]]) -> None:
-    """Raise GraderError if a goal names a size or dtype that the exercise is not timed in.
-
-    ``sizes``: the exercise's bench sizes as pairs (size, dtype).
-    """
-    for pattern in goal.sizes or ("*",):
-        for dtype in goal.dtypes or ("",):
-            if not any(fnmatch.fnmatchcase(size, pattern) and dtype in ("", known) for size, known in sizes):
-                names = ", ".join(repr(name) for name in dict.fromkeys(size for size, _ in sizes))
-                raise GraderError(
-                    f"{FILE}: a goal of {goal.exercise} is for the size {pattern!r}{f' in {dtype}' if dtype else ''}, "
-                    "which is not timed",
-                    f"The bench sizes of the exercise are: {names or 'none'}.",
-                )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fnmatch
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from grader.course import Course
-from grader.course.goals import FILE, Goal, check_sizes, read_goals
+from grader.course.goals import FILE, Goal, read_goals
 from grader.setup import shipped
 from grader.setup.errors import GraderError
 from tests.small_course import write_course
@@ -20,6 +21,22 @@ GOAL = '[[goal]]\nexercise = "day01_sums/total"\nyardstick = "torch"\nat_least =
 def root(tmp_path: Path) -> Path:
     write_course(tmp_path, {"day01_sums": ""}, {"day01_sums/total": 'title = "T"\nkind = "implement"\npoints = 5'})
     return tmp_path
+
+
+def check_sizes(goal: Goal, sizes: list[tuple[str, str]]) -> None:
+    """Raise GraderError if a goal names a size or dtype that the exercise is not timed in.
+
+    ``sizes``: the exercise's bench sizes as pairs (size, dtype).
+    """
+    for pattern in goal.sizes or ("*",):
+        for dtype in goal.dtypes or ("",):
+            if not any(fnmatch.fnmatchcase(size, pattern) and dtype in ("", known) for size, known in sizes):
+                names = ", ".join(repr(name) for name in dict.fromkeys(size for size, _ in sizes))
+                raise GraderError(
+                    f"{FILE}: a goal of {goal.exercise} is for the size {pattern!r}{f' in {dtype}' if dtype else ''}, "
+                    "which is not timed",
+                    f"The bench sizes of the exercise are: {names or 'none'}.",
+                )
 
 
 def read(root: Path, text: str) -> tuple[Goal, ...]:

@@ -1,8 +1,8 @@
-"""Finds recorded figures that are older than the source code that they depend on.
+"""Stores the digests of source files in the records of figures that depend on them.
 
 ``lessons/records.toml`` lists each recorded file (a record) with the command that writes it, and its source files.
-``write_record`` stores a digest of each source in the record. ``stale`` compares these digests with the present
-sources.
+``write_record`` stores a digest of each source in the record. ``tests/records.py`` compares these digests with the
+present sources.
 """
 
 from __future__ import annotations
@@ -32,19 +32,6 @@ class Recorded:
     file: str
     command: str
     sources: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Stale:
-    """A source that changed after its figures were recorded.
-
-    ``part`` is the exercise, if the record has figures of several exercises, as h200.json has. Otherwise it is empty.
-    """
-
-    record: str
-    part: str
-    source: str
-    command: str
 
 
 def recorded_files(root: Path) -> list[Recorded]:
@@ -91,32 +78,6 @@ def write_record(path: Path, content: Mapping[str, Any], root: Path, renewed: tu
             now = {name: value if name in renewed else before.get(name, "") for name, value in now.items()}
         kept["sources"] = now
     path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-
-
-def stale(root: Path) -> Iterator[Stale]:
-    """Yield each source whose digest is not the one in the record, or for which the record has no digest."""
-    known: dict[Path, str] = {}
-    for row in recorded_files(root):
-        for path in sorted(root.glob(row.file)):
-            name = path.relative_to(root).as_posix()
-            content = json.loads(path.read_text(encoding="utf-8"))
-            if "*" not in row.file:
-                now = digests(root, row.sources, known)
-                yield from _differences(name, "", content.get("sources", {}), now, row.command)
-                continue
-            for exercise, report in content["exercises"].items():
-                sources = (row.sources[0].format(day=path.parent.name, exercise=exercise),)
-                command = row.command.format(exercise=exercise)
-                now = digests(root, sources, known)
-                yield from _differences(name, exercise, report.get("sources", {}), now, command)
-
-
-def _differences(
-    record: str, part: str, then: Mapping[str, str], now: Mapping[str, str], command: str
-) -> Iterator[Stale]:
-    for source in sorted({*then, *now}):
-        if then.get(source) != now.get(source):
-            yield Stale(record, part, source, command)
 
 
 def _cuda(text: str, lessons: Path, seen: set[str]) -> Iterator[str]:
