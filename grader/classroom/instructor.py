@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from grader.classroom.policy import Policy, read_policy
+from grader.classroom.policy import Extra, Late, Points, Policy, read_policy
 from grader.course import Course
 from grader.setup.errors import GraderError
 
@@ -57,8 +57,15 @@ class _HiddenCase(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     offsets: dict[str, Annotated[int, msgspec.Meta(ge=0, le=1 << 20)]] = {}
 
 
-_KEYS = {"seed", "exercises", "case", "points", "late", "extra"}
-_CASE_KEYS = {"exercise", "name", "dims", "operations", "dtypes", "offsets"}
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    """The whole file."""
+
+    seed: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    exercises: list[str] = []
+    case: list[_HiddenCase] = []
+    points: dict[str, dict[str, Points]] = {}
+    late: Late | None = None
+    extra: list[Extra] = []
 
 
 def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instructions:
@@ -70,37 +77,20 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
             "Move the instructor's file elsewhere: students have the course's folder.",
         )
     try:
-        content = path.read_bytes()
-        data = tomllib.loads(content.decode())
+        file = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
     except OSError as error:
         raise GraderError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise GraderError(f"{path} is not TOML: {error}") from error
-    unknown = set(data) - _KEYS
-    if unknown:
-        raise GraderError(f"{path}: unknown: {', '.join(sorted(unknown))}", f"Known: {', '.join(sorted(_KEYS))}.")
-    seed = data.get("seed")
-    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
-        raise GraderError(f"{path}: seed = {seed!r} is not a non-negative integer")
-    named = data.get("exercises", [])
-    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
-        raise GraderError(f"{path}: exercises = {named!r:.80} is not a list of names")
-    listed = data.get("case", [])
-    if not isinstance(listed, list):
-        raise GraderError(f"{path}: case is not a list", "Write each hidden case as [[case]].")
-    exercises = tuple(course.find(name).name for name in named)
+    except msgspec.ValidationError as error:
+        zone = "A date and time needs its zone: 2026-11-01T23:59:00+01:00." if "due" in str(error) else ""
+        raise GraderError(f"{path}: {error}", zone) from error
+    exercises = tuple(course.find(name).name for name in file.exercises)
     if drafts := {entry.name for entry in course.drafts} & set(exercises):
         raise GraderError(f"{path}: {min(drafts)} is a draft", "Take `draft = true` out of course.toml first.")
     cases: dict[str, list[dict[str, Any]]] = {}
-    for number, case in enumerate(listed, 1):
-        where = f"{path}: case {number}"
-        if not isinstance(case, dict) or not {"exercise", "name", "dims"} <= set(case) <= _CASE_KEYS:
-            raise GraderError(f"{where} needs exercise, name and dims, and may have operations, dtypes and offsets")
-        try:
-            read = msgspec.to_builtins(msgspec.convert(case, _HiddenCase))
-        except msgspec.ValidationError as error:
-            raise GraderError(f"{where}: {error}") from error
-        cases.setdefault(course.find(read["exercise"]).name, []).append(read)
+    for hidden_case in file.case:
+        cases.setdefault(course.find(hidden_case.exercise).name, []).append(msgspec.to_builtins(hidden_case))
     for name, hidden in cases.items():  # raise before grading starts
         exercise = course.find(name).load()
         try:
@@ -110,8 +100,9 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
         for case in exercise.cases[-len(hidden) :]:
             for dtype in case.dtypes or exercise.dtypes:
                 _try(exercise, case, dtype, f"{path}: the case {case.name!r} of {name}")
-    digest = hashlib.sha256(json.dumps([seed, exercises, cases]).encode()).hexdigest()
-    return Instructions(seed, exercises, cases, digest, read_policy(data, path, course, device))
+    digest = hashlib.sha256(json.dumps([file.seed, exercises, cases]).encode()).hexdigest()
+    policy = read_policy(file.points, file.late, file.extra, path, course, device)
+    return Instructions(file.seed, exercises, cases, digest, policy)
 
 
 def _try(exercise: Exercise, case: Case, dtype: str, where: str) -> None:

@@ -197,34 +197,31 @@ def _reason(extra: Extra) -> str:
     return f"{amount}: {extra.why}" if extra.why else amount
 
 
-def read_policy(data: Mapping[str, Any], path: Path, course: Course, device: str) -> Policy:
-    """Return the policy from an instructor's file at ``path``; each error names the key and what to do.
+def read_policy(
+    points: Mapping[str, Mapping[str, float]],
+    late: Late | None,
+    extra: Sequence[Extra],
+    path: Path,
+    course: Course,
+    device: str,
+) -> Policy:
+    """Return the policy from the tables of an instructor's file at ``path``; each error names the key and what to do.
 
     ``device``: cpu or cuda, where the class is graded.
     """
-    points = data.get("points", {})
-    if not isinstance(points, dict):
-        raise GraderError(f"{path}: points is not a table", 'Write it as [points."day02_reductions/softmax"].')
-    stages = {}
-    for given, table in points.items():
-        name, worth = _stage_points(given, table, path, course, device)
-        stages[name] = worth
-    late = _convert(data["late"], Late, f"{path}: [late]") if "late" in data else None
-    listed = data.get("extra", [])
-    if not isinstance(listed, list):
-        raise GraderError(f"{path}: extra is not a list", "Write each extra entry as [[extra]].")
-    extra = tuple(_convert(table, Extra, f"{path}: extra {number}") for number, table in enumerate(listed, 1))
+    stages = dict(_stage_points(given, worth, path, course, device) for given, worth in points.items())
     times = _times(path.parent / late.submitted, f"{path}: [late] submitted") if late and late.submitted else {}
-    return Policy(stages, late, extra, times, str(path))
+    return Policy(stages, late, tuple(extra), times, str(path))
 
 
-def _stage_points(given: str, table: Any, path: Path, course: Course, device: str) -> tuple[str, dict[str, float]]:
+def _stage_points(
+    given: str, worth: Mapping[str, float], path: Path, course: Course, device: str
+) -> tuple[str, dict[str, float]]:
     where = f'{path}: [points."{given}"]'
     try:
         entry = course.find(given)
     except GraderError as error:
         raise GraderError(f"{where}: {error.message}", error.hint) from error
-    worth = _convert(table, dict[str, Points], where)
     for stage in worth:
         if stage not in entry.stages:
             raise GraderError(
@@ -239,15 +236,7 @@ def _stage_points(given: str, table: Any, path: Path, course: Course, device: st
         raise GraderError(
             f"{where} gives no points", "Give points to a stage, for example: correct = 6, safe = 2, efficient = 2."
         )
-    return entry.name, worth
-
-
-def _convert(data: Any, kind: Any, where: str) -> Any:
-    try:
-        return msgspec.convert(data, kind)
-    except msgspec.ValidationError as error:
-        hint = "A date and time needs its zone: 2026-11-01T23:59:00+01:00." if "due" in str(error) else ""
-        raise GraderError(f"{where}: {error}", hint) from error
+    return entry.name, dict(worth)
 
 
 def _times(path: Path, where: str) -> dict[str, datetime | None]:
