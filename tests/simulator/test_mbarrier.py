@@ -79,7 +79,8 @@ def test_setmaxnregs_count_is_checked_at_compile_time(tmp_path, count):
 
 
 def test_bulk_copies_move_whole_sectors():
-    kernel = compile_kernel(CORPUS / "clean" / "warp_specialized.cu", "cpu", checks=True)
+    file = CorpusFile.read(CORPUS / "clean" / "warp_specialized.cu")
+    kernel = compile_kernel(file.path, "cpu", checks=True, text=file.text())
     error, report, out = Simulation(kernel.libsim).run(kernel, 1024)
     assert error == 0 and not report.findings
     np.testing.assert_array_equal(out, 2 * np.arange(1, 1025).reshape(8, 128)[:, ::-1].ravel() + 1)
@@ -90,7 +91,7 @@ def test_bulk_copies_move_whole_sectors():
 
 def test_a_deadlocked_wait_reports_what_is_missing():
     file = CorpusFile.read(CORPUS / "synccheck" / "bytes_that_never_arrive.cu")
-    kernel = compile_kernel(file.path, "cpu", checks=True)
+    kernel = compile_kernel(file.path, "cpu", checks=True, text=file.text())
     _, report, _ = Simulation(kernel.libsim).run(kernel, file.n)
     said = message(report.findings[0])
     assert "128 threads" in said and "0 of 1 arrival missing, 512 bytes missing" in said

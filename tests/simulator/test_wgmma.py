@@ -314,7 +314,7 @@ def test_no_layout_has_bank_conflicts(mn_major: bool) -> None:
 def of_the_corpus(name: str, clean: bool, tmp_path: Path) -> SimulatedKernel:
     """Return a kernel of the corpus without checks, so that a fault is visible only in the results."""
     file = tmp_path / f"{'clean' if clean else 'faulty'}.cu"
-    file.write_text(("#define CLEAN\n" if clean else "") + (CORPUS / f"{name}.cu").read_text())
+    file.write_text(("#define CLEAN\n" if clean else "") + CorpusFile.read(CORPUS / f"{name}.cu").text())
     return SimulatedKernel(file)
 
 
@@ -357,7 +357,7 @@ def test_accumulators_that_changed_end_the_launch(tmp_path: Path) -> None:
 )
 def test_texts_of_findings(name: str, says: str) -> None:
     file = CorpusFile.read(CORPUS / f"{name}.cu")
-    kernel = compile_kernel(file.path, "cpu", checks=True)
+    kernel = compile_kernel(file.path, "cpu", checks=True, text=file.text())
     _, report, _ = Simulation(kernel.libsim).run(kernel, file.n)
     assert says in message(report.findings[0]) and advice(report.findings[0])
 

@@ -1,24 +1,7 @@
 // One warp loads tiles with bulk copies. A warpgroup processes them and stores its results with bulk copies. Each of
 // two stages has a full and an empty mbarrier.
 // n = 1024 elements
-#include <cuda_runtime.h>
-#include <cstdint>
-
-__device__ uint32_t address_of(const void* shared) { return static_cast<uint32_t>(__cvta_generic_to_shared(shared)); }
-
-__device__ void wait(uint64_t* barrier, uint32_t parity) {
-    asm volatile(
-        "{\n"
-        ".reg .pred P1;\n"
-        "LAB_WAIT:\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 P1, [%0], %1;\n"
-        "@P1 bra DONE;\n"
-        "bra LAB_WAIT;\n"
-        "DONE:\n"
-        "}" ::"r"(address_of(barrier)),
-        "r"(parity)
-        : "memory");
-}
+#include "../ptx.cuh"
 
 __global__ void __launch_bounds__(256, 1) scale(const float* x, float* out, int n) {
     __shared__ __align__(128) float in[2][128];
@@ -26,8 +9,8 @@ __global__ void __launch_bounds__(256, 1) scale(const float* x, float* out, int 
     __shared__ uint64_t full[2], empty[2];
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
-            asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(address_of(&full[stage])));
-            asm volatile("mbarrier.init.shared.b64 [%0], 4;" ::"r"(address_of(&empty[stage])));
+            ptx::mbarrier_init(&full[stage], 1);
+            ptx::mbarrier_init(&empty[stage], 4);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -37,11 +20,9 @@ __global__ void __launch_bounds__(256, 1) scale(const float* x, float* out, int 
         if (threadIdx.x == 0) {
             for (int first = 0, turn = 0; first < n; first += 128, ++turn) {
                 const int stage = turn % 2;
-                wait(&empty[stage], (turn / 2 & 1) ^ 1);
-                asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 512;" ::"r"(address_of(&full[stage])) : "memory");
-                asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 512, [%2];" ::"r"(address_of(in[stage])),
-                             "l"(x + first), "r"(address_of(&full[stage]))
-                             : "memory");
+                ptx::mbarrier_wait_parity(&empty[stage], (turn / 2 & 1) ^ 1);
+                ptx::mbarrier_arrive_expect_tx(&full[stage], 512);
+                ptx::bulk_load(in[stage], x + first, 512, &full[stage]);
             }
         }
     } else {
@@ -52,17 +33,13 @@ __global__ void __launch_bounds__(256, 1) scale(const float* x, float* out, int 
             // Wait until the store of two iterations ago has read this buffer.
             if (i == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
             asm volatile("bar.sync 1, 128;" ::: "memory");
-            wait(&full[stage], turn / 2 & 1);
+            ptx::mbarrier_wait_parity(&full[stage], turn / 2 & 1);
             results[stage][i] = 2 * in[stage][127 - i];
             __syncwarp();
-            if (lane == 0) asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(address_of(&empty[stage])) : "memory");
+            if (lane == 0) ptx::mbarrier_arrive(&empty[stage]);
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             asm volatile("bar.sync 1, 128;" ::: "memory");
-            if (i == 0) {
-                asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 512;" ::"l"(out + first), "r"(address_of(results[stage]))
-                             : "memory");
-                asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-            }
+            if (i == 0) ptx::bulk_store(out + first, results[stage], 512);
         }
         if (i == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
     }

@@ -2,28 +2,8 @@
 // of A by the same B with wgmma. They alternate at named barriers, and keep one wgmma in flight. In a second loop, A
 // comes from registers.
 // n = 4096 elements
-#include <cuda_runtime.h>
-#include <cstdint>
+#include "../ptx.cuh"
 
-__device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void initialize(uint64_t* barrier, unsigned count) {
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count));
-}
-__device__ void arrive(uint64_t* barrier) { asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory"); }
-__device__ void load(void* shared, const void* global, unsigned bytes, uint64_t* barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)), "l"(global),
-                 "r"(bytes), "r"(address_of(barrier))
-                 : "memory");
-}
-__device__ void wait_for(uint64_t* barrier, unsigned parity) {
-    asm volatile("{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared.b64 p, [%0], %1; @p bra DONE; bra AGAIN; DONE: }" ::"r"(address_of(barrier)),
-                 "r"(parity)
-                 : "memory");
-}
-
-// Returns a matrix descriptor (K-major, no swizzle). The two core matrices of a group of 8 rows are 128 bytes apart;
-// groups of 8 rows are 256 bytes apart.
-__device__ uint64_t describe(const void* tile) { return address_of(tile) >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32; }
 __device__ __forceinline__ void multiply(float (&d)[8], uint64_t a, uint64_t b, int add) {
     asm volatile(
         "{\n"
@@ -41,10 +21,6 @@ __device__ __forceinline__ void multiply(float (&d)[8], const unsigned (&a)[4], 
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
-template <int PENDING>
-__device__ void wait() {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
-}
 
 constexpr int a_bytes = 2 * 64 * 32, b_bytes = 16 * 32, stages = 2;
 
@@ -54,8 +30,8 @@ __global__ void __launch_bounds__(384, 1) pipeline(const float* x, float* out, i
     const int turns = n / 1024, group = threadIdx.x / 128 - 1;
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < stages; ++stage) {
-            initialize(&full[stage], 1);
-            initialize(&empty[stage], 8);
+            ptx::mbarrier_init(&full[stage], 1);
+            ptx::mbarrier_init(&empty[stage], 8);
         }
     }
     __syncthreads();
@@ -64,10 +40,10 @@ __global__ void __launch_bounds__(384, 1) pipeline(const float* x, float* out, i
         if (threadIdx.x == 0) {
             for (int turn = 0; turn < turns; ++turn) {
                 const int stage = turn % stages;
-                wait_for(&empty[stage], (turn / stages & 1) ^ 1);
-                asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address_of(&full[stage])), "r"(a_bytes + b_bytes) : "memory");
-                load(a[stage], x + 1024 * turn, a_bytes, &full[stage]);
-                load(b[stage], x, b_bytes, &full[stage]);
+                ptx::mbarrier_wait_parity(&empty[stage], (turn / stages & 1) ^ 1);
+                ptx::mbarrier_arrive_expect_tx(&full[stage], a_bytes + b_bytes);
+                ptx::bulk_load(a[stage], x + 1024 * turn, a_bytes, &full[stage]);
+                ptx::bulk_load(b[stage], x, b_bytes, &full[stage]);
             }
         }
         return;
@@ -76,22 +52,22 @@ __global__ void __launch_bounds__(384, 1) pipeline(const float* x, float* out, i
     float d[8], e[8] = {};
     for (int turn = 0; turn < turns; ++turn) {
         const int stage = turn % stages;
-        wait_for(&full[stage], turn / stages & 1);
+        ptx::mbarrier_wait_parity(&full[stage], turn / stages & 1);
         // The warpgroups take turns.
         if (group == 1 || turn > 0) asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory");
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-        multiply(d, describe(a[stage] + group * a_bytes / 2), describe(b[stage]), turn > 0);
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        ptx::wgmma_fence();
+        multiply(d, ptx::make_smem_desc(a[stage] + group * a_bytes / 2), ptx::make_smem_desc(b[stage]), turn > 0);
+        ptx::wgmma_commit_group();
         if (group == 0 || turn < turns - 1) asm volatile("bar.arrive %0, 256;" ::"r"(2 - group) : "memory");
-        wait<0>();
+        ptx::wgmma_wait_group();
         // d may be read: only the wgmma that writes e is in flight.
         const unsigned words[4] = {turn * 0x3f803f80u, 0u, 0x3f803f80u, 0x40004000u};
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-        multiply(e, words, describe(b[stage]));
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        ptx::wgmma_fence();
+        multiply(e, words, ptx::make_smem_desc(b[stage]));
+        ptx::wgmma_commit_group();
         for (int i = 0; i < 8; ++i) out[(turn * 256 + threadIdx.x - 128) * 4 % n + i % 4] = d[i];
-        wait<0>();
-        if (threadIdx.x % 32 == 0) arrive(&empty[stage]);
+        ptx::wgmma_wait_group();
+        if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&empty[stage]);
         for (int i = 0; i < 8; ++i) e[i] *= 0.5f;
     }
     if (e[0] > 0) out[(threadIdx.x - 128) * 4] = e[1];

@@ -1,15 +1,12 @@
 // A multicast copies a tile to both blocks of a cluster, but the second block does not wait for its own mbarrier.
 // n = 64 elements
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
+
+#include "../ptx.cuh"
 
 // clang-format off
-__device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 __device__ void load(void* shared, const void* global, const void* barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 128, [%2], %3;" ::"r"(address_of(shared)), "l"(global), "r"(address_of(barrier)), "h"((unsigned short)3) : "memory");  // expected finding: copy_not_awaited within_cluster copy_at_exit
-}
-__device__ void wait(unsigned long long* barrier) {
-    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 128, [%2], %3;" ::"r"(ptx::address_of(shared)), "l"(global), "r"(ptx::address_of(barrier)), "h"((unsigned short)3) : "memory");  // expected finding: copy_not_awaited within_cluster copy_at_exit
 }
 // clang-format on
 
@@ -17,15 +14,15 @@ __global__ void __cluster_dims__(2, 1, 1) tile_of_two(const float* x, float* out
     __shared__ __align__(16) float data[32];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0) {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address_of(&full)));
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" ::"r"(address_of(&full)) : "memory");
+        ptx::mbarrier_init(&full, 1);
+        ptx::mbarrier_arrive_expect_tx(&full, 128);
     }
     cooperative_groups::this_cluster().sync();
     if (blockIdx.x == 0 && threadIdx.x == 0) load(data, x, &full);
 #ifdef CLEAN
-    wait(&full);
+    ptx::mbarrier_wait_parity(&full, 0);
 #else
-    if (blockIdx.x == 0) wait(&full);
+    if (blockIdx.x == 0) ptx::mbarrier_wait_parity(&full, 0);
 #endif
     out[blockIdx.x * 32 + threadIdx.x] = data[31 - threadIdx.x];  // expected finding: copy_not_awaited within_cluster uninitialized_read
     cooperative_groups::this_cluster().sync();

@@ -1,14 +1,6 @@
 // The proxy fence precedes the write that the bulk store must see.
 // n = 128 elements
-#include <cuda_runtime.h>
-
-// clang-format off
-__device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void store(void* global, const void* shared, unsigned bytes) {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(address_of(shared)), "r"(bytes) : "memory");  // expected finding: missing_proxy_fence
-    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
-// clang-format on
+#include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out, int n) {
     __shared__ __align__(16) float data[128];
@@ -21,7 +13,7 @@ __global__ void tile(const float* x, float* out, int n) {
 #ifdef CLEAN
         asm volatile("fence.proxy.async;" ::: "memory");
 #endif
-        store(out, data, sizeof(data));
+        ptx::bulk_store(out, data, sizeof(data));  // expected finding: missing_proxy_fence
         asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
     }
 }

@@ -1,19 +1,15 @@
 // Asynchronous stores to another block of the cluster are read there before a thread waits for the mbarrier.
 // n = 64 elements
-#include <cuda_runtime.h>
+#include "../ptx.cuh"
 
 // clang-format off
-__device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 __device__ unsigned mapped(const void* shared, unsigned rank) {
     unsigned result;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(result) : "r"(address_of(shared)), "r"(rank));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(result) : "r"(ptx::address_of(shared)), "r"(rank));
     return result;
 }
 __device__ void store(const void* shared, float value, const void* barrier) {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(mapped(shared, 1)), "f"(value), "r"(mapped(barrier, 1)) : "memory");  // expected finding: copy_not_awaited within_cluster copy_at_exit
-}
-__device__ void wait(unsigned long long* barrier) {
-    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)) : "memory");
 }
 // clang-format on
 
@@ -21,8 +17,8 @@ __global__ void __cluster_dims__(2, 1, 1) hand_to_neighbor(const float* x, float
     __shared__ float data[32];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0) {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address_of(&full)));
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" ::"r"(address_of(&full)) : "memory");
+        ptx::mbarrier_init(&full, 1);
+        ptx::mbarrier_arrive_expect_tx(&full, 128);
     }
     data[threadIdx.x] = 0;
     asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -31,7 +27,7 @@ __global__ void __cluster_dims__(2, 1, 1) hand_to_neighbor(const float* x, float
         store(&data[threadIdx.x], x[threadIdx.x], &full);
     } else {
 #ifdef CLEAN
-        wait(&full);
+        ptx::mbarrier_wait_parity(&full, 0);
 #endif
         out[blockIdx.x * 32 + threadIdx.x] = data[31 - threadIdx.x];  // expected finding: copy_not_awaited within_cluster
     }

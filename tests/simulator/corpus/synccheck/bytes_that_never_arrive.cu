@@ -1,37 +1,21 @@
 // The mbarrier expects more bytes than the copy transfers, so the phase never completes.
 // n = 128 elements
-#include <cuda_runtime.h>
-
-// clang-format off
-__device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void initialize(unsigned long long* barrier, unsigned count) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count));
-}
-__device__ void expect(unsigned long long* barrier, unsigned bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_of(barrier)), "r"(bytes) : "memory");
-}
-__device__ void load(void* shared, const void* global, unsigned bytes, unsigned long long* barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)), "l"(global), "r"(bytes), "r"(address_of(barrier)) : "memory");
-}
-__device__ void wait(unsigned long long* barrier, unsigned parity) {
-    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)), "r"(parity) : "memory");  // expected finding: deadlock
-}
-// clang-format on
+#include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out, int n) {
     __shared__ __align__(16) float data[128];
     __shared__ unsigned long long full;
-    if (threadIdx.x == 0) initialize(&full, 1);
+    if (threadIdx.x == 0) ptx::mbarrier_init(&full, 1);
     __syncthreads();
     if (threadIdx.x == 0) {
 #ifdef CLEAN
-        expect(&full, sizeof(data));
+        ptx::mbarrier_arrive_expect_tx(&full, sizeof(data));
 #else
-        expect(&full, 2 * sizeof(data));
+        ptx::mbarrier_arrive_expect_tx(&full, 2 * sizeof(data));
 #endif
-        load(data, x, sizeof(data), &full);
+        ptx::bulk_load(data, x, sizeof(data), &full);
     }
-    wait(&full, 0);
+    ptx::mbarrier_wait_parity(&full, 0);  // expected finding: deadlock
     out[threadIdx.x] = data[threadIdx.x];
 }
 

@@ -1,30 +1,17 @@
 // The mbarrier is never initialized.
 // n = 64 elements
-#include <cuda_runtime.h>
-
-// clang-format off
-__device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void initialize(unsigned long long* barrier, unsigned count) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count));
-}
-__device__ void arrive(unsigned long long* barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory");  // expected finding: mbarrier_not_initialized
-}
-__device__ void wait(unsigned long long* barrier, unsigned parity) {
-    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)), "r"(parity) : "memory");
-}
-// clang-format on
+#include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out, int n) {
     __shared__ float data[64];
     __shared__ unsigned long long all;
 #ifdef CLEAN
-    if (threadIdx.x == 0) initialize(&all, 64);
+    if (threadIdx.x == 0) ptx::mbarrier_init(&all, 64);
     __syncthreads();
 #endif
     data[threadIdx.x] = x[threadIdx.x];
-    arrive(&all);
-    wait(&all, 0);
+    ptx::mbarrier_arrive(&all);  // expected finding: mbarrier_not_initialized
+    ptx::mbarrier_wait_parity(&all, 0);
     out[threadIdx.x] = data[63 - threadIdx.x];
 }
 

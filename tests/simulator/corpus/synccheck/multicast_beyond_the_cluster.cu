@@ -1,7 +1,8 @@
 // The mask of a multicast has four blocks, but the cluster has two.
 // n = 64 elements
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
+
+#include "../ptx.cuh"
 
 // clang-format off
 #ifdef CLEAN
@@ -9,12 +10,8 @@
 #else
 #define MASK 15
 #endif
-__device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 __device__ void load(void* shared, const void* global, const void* barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 128, [%2], %3;" ::"r"(address_of(shared)), "l"(global), "r"(address_of(barrier)), "h"((unsigned short)MASK) : "memory");  // expected finding: instruction_misused
-}
-__device__ void wait(unsigned long long* barrier) {
-    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 128, [%2], %3;" ::"r"(ptx::address_of(shared)), "l"(global), "r"(ptx::address_of(barrier)), "h"((unsigned short)MASK) : "memory");  // expected finding: instruction_misused
 }
 // clang-format on
 
@@ -22,12 +19,12 @@ __global__ void __cluster_dims__(2, 1, 1) tile_of_two(const float* x, float* out
     __shared__ __align__(16) float data[32];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0) {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address_of(&full)));
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" ::"r"(address_of(&full)) : "memory");
+        ptx::mbarrier_init(&full, 1);
+        ptx::mbarrier_arrive_expect_tx(&full, 128);
     }
     cooperative_groups::this_cluster().sync();
     if (blockIdx.x == 0 && threadIdx.x == 0) load(data, x, &full);
-    wait(&full);
+    ptx::mbarrier_wait_parity(&full, 0);
     out[blockIdx.x * 32 + threadIdx.x] = data[31 - threadIdx.x];
     cooperative_groups::this_cluster().sync();
 }
