@@ -14,7 +14,7 @@ from grader.execution.build.diagnostics import CompileError
 from grader.frontend.messages import CompilerMessage
 from grader.frontend.prototype import PrototypeError, parse_prototype, require_launcher
 from grader.frontend.rewrite_error import RewriteError
-from grader.frontend.toolchain.gpus import compiled_architecture
+from grader.frontend.toolchain.gpus import Gpu, compiled_architecture
 from grader.judge.build_job import Building, Compiled, Job
 from grader.judge.build_process import Process
 from grader.judge.nvcc import Answer
@@ -84,17 +84,18 @@ def _threads(job: Job) -> Building:
     return Threads(job)
 
 
-def add_answer(stage: Stage, answer: Answer, launches: Mapping[str, tuple[int, int]]) -> None:
+def add_answer(stage: Stage, answer: Answer, launches: Mapping[str, tuple[int, int]], on: Gpu) -> None:
     """Add nvcc's result to the stage *builds*, which has passed.
 
     ``launches`` has the threads per block and the dynamic shared memory in bytes, by the launched kernel's name.
+    ``on`` is the GPU for the occupancy.
     """
     if answer.error is not None:
         _refuse(stage, answer.error)
         stage.summary = f"{answer.compiler} does not compile it for {compiled_architecture(answer.gpu.arch)}"
     else:
         stage.summary = f"{stage.summary}; {answer.summary}"
-        stage.resources = answer.resources(launches)
+        stage.resources = answer.resources(launches, on)
 
 
 def _refuse(stage: Stage, error: GraderError) -> None:

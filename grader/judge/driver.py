@@ -27,7 +27,7 @@ from grader.course.python_task import PythonExercise
 from grader.course.task import Exercise
 from grader.execution.jail.running import Jail
 from grader.execution.runner.client import Child, LoadFailed
-from grader.frontend.toolchain.gpus import Gpu, find_gpu
+from grader.frontend.toolchain.gpus import Gpu, find_gpu, gpu_for
 from grader.judge.build_job import Job
 from grader.judge.builds import Builder, Built, add_answer
 from grader.judge.cases import CasePool, Run, draw_ahead, plan
@@ -120,7 +120,8 @@ def run_check(
             if options.on_recording is not None and (recorded := check.record()) is not None:
                 options.on_recording(recorded)
             if builder.building.nvcc is not None:
-                add_answer(stage, builder.building.nvcc.result(), launches_of(check.reports))
+                on = gpu_for(entry.architecture, peak)
+                add_answer(stage, builder.building.nvcc.result(), launches_of(check.reports), on)
             if stage.passed:
                 verdict.stages += later
             else:

@@ -63,17 +63,18 @@ class Answer:
             return f"not checked with nvcc: {self.why_not}"
         return f"also compiles with {self.compiler} for {compiled_architecture(self.gpu.arch)}"
 
-    def resources(self, launches: Mapping[str, tuple[int, int]]) -> list[KernelResources]:
+    def resources(self, launches: Mapping[str, tuple[int, int]], on: Gpu | None = None) -> list[KernelResources]:
         """Return the resources of each kernel.
 
         ``launches`` has the threads per block and the dynamic shared memory in bytes, by the launched kernel's name.
+        ``on`` is the GPU for the occupancy, if it is not the one for which nvcc compiled the file.
         """
         by_name: dict[str, tuple[int, int]] = {}
         kernels = {plain_name(kernel.name) for kernel in self.usage}
         for launched, value in launches.items():
             for name in _kernels_of(plain_name(launched), kernels, self.source):
                 by_name[name] = max(value, by_name.get(name, (0, 0)))
-        return [_resources(kernel, self.gpu, by_name.get(plain_name(kernel.name))) for kernel in self.usage]
+        return [_resources(kernel, on or self.gpu, by_name.get(plain_name(kernel.name))) for kernel in self.usage]
 
 
 def ask(file: Path, architecture: str, run: RunCommand) -> Answer:

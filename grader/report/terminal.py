@@ -168,7 +168,7 @@ def resources_view(stage: Stage) -> list[RenderableType]:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
     for column, justify in (
         ("kernel", "left"),
-        ("registers", "right"),
+        (f"registers ({stage.resources[0].architecture})", "right"),
         ("spills", "right"),
         ("stack", "right"),
         ("shared", "right"),
@@ -178,7 +178,8 @@ def resources_view(stage: Stage) -> list[RenderableType]:
         table.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
     for item in stage.resources:
         occupancy = "" if item.occupancy is None else f"{100 * item.occupancy:.0f} %"
-        limit = f" (limited by {item.limited_by})" if item.limited_by and occupancy else ""
+        full = item.occupancy is None or item.occupancy == 1
+        limit = "" if full or not item.limited_by else f" (limited by {item.limited_by})"
         table.add_row(
             item.kernel,
             str(item.registers),

@@ -93,6 +93,13 @@ def test_a_file_that_nvcc_compiles_passes_and_shows_resource_usage(tmp_path: Pat
     assert "occupancy" in as_text(verdict, verbose=True)
 
 
+@needs_nvcc
+@pytest.mark.parametrize(("gpu", "shown"), [("RTX 4090", "RTX 4090"), ("T4", "H100")])
+def test_the_occupancy_is_that_of_the_gpu_asked_for(gpu: str, shown: str, tmp_path: Path, asked: None) -> None:
+    resources = verdict_with("", tmp_path, gpu=gpu).stages[0].resources
+    assert resources and {item.gpu for item in resources} == {shown}
+
+
 @pytest.mark.parametrize(
     ("declaration", "known"),
     [

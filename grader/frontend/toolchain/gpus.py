@@ -207,9 +207,9 @@ def compiled_architecture(architecture: str) -> str:
     return f"sm_{number}a" if number.isdigit() and int(number) >= 90 else f"sm_{number}"
 
 
-def gpu_for(needed: str) -> Gpu:
-    """Return the GPU for which occupancy is shown: the default one if it runs code for ``needed``."""
-    known = [GPUS[DEFAULT_GPU], *GPUS.values()]
+def gpu_for(needed: str, asked: Gpu | None = None) -> Gpu:
+    """Return the GPU for which occupancy is shown: the one asked for, or the default, if it runs code for ``needed``."""
+    known = [*([asked] if asked else []), GPUS[DEFAULT_GPU], *GPUS.values()]
     return next((gpu for gpu in known if runs(gpu.arch, needed)), known[0])
 
 
