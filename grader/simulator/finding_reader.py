@@ -18,6 +18,13 @@ from grader.verdict.findings.races import NearbyAtomic
 
 _LOCK = re.compile(r"\bwhile\b.*(?:CAS|Exch|exchange|test_and_set)")
 """A line of source that waits for a lock: a while loop around an atomic operation."""
+_TAKES_A_NUMBER = re.compile(
+    r"(?:(?<![=!<>])=(?!=)|\breturn\b)[^;]*?(?:\batomic(?:Add|Inc|Sub|Dec)\w*|fetch_(?:add|sub))\((?!.*,\s*0[uU]?\))"
+)
+"""A line of source that keeps the old value of a counter, as a kernel does that takes tiles from a queue.
+
+Adding 0 only reads the counter.
+"""
 
 
 class FindingReader:
@@ -96,10 +103,17 @@ class FindingReader:
         atomics = [site for site in sites if site.access == "atomic"]
         if data.kind == "between_blocks":
             places = [self.places.location(site.site) for site in atomics if site.space == "global"]
+            # An operation that takes a tile before both accesses signals nothing about them.
+            first = min((side.line for side in sides if side is not None), default=0)
+            places = [
+                place
+                for place in places
+                if place.in_kernel >= first or not _TAKES_A_NUMBER.search(self.places.source_line(place))
+            ]
         else:
             places = [self.places.location(site.site) for site in atomics]
             places = [place for place in places if _LOCK.search(self.places.source_line(place))]
-        return next((f"{Path(place.file).name}:{place.line}" for place in places if place.line), "")
+        return next((f"{Path(place.file).name}:{place.in_kernel or place.line}" for place in places if place.line), "")
 
     def _loop_around(self, place: Location) -> str:
         """Return the first line of the loop that does not end, if the source shows it."""

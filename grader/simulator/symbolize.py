@@ -42,6 +42,8 @@ class Location:
     """The number of inlined calls between this place and the instruction."""
     inside: str = ""
     """If this place calls a function of a course header: the line there, such as ``llmk/reduce.cuh:31``."""
+    in_kernel: int = 0
+    """The line of the kernel itself: another than ``line`` if the place is in a function that the kernel calls."""
 
 
 UNKNOWN = Location()
@@ -102,9 +104,14 @@ class Symbolizer:
     def _choose(self, frames: Sequence[tuple[str, int]]) -> Location:
         """Return the innermost frame in the kernel file, else the innermost outside of the simulator's headers."""
         if self.source is not None:
-            for depth, (file, line) in enumerate(frames):
-                if line and os.path.basename(file) == self.source.name:
-                    return Location(str(self.source), line, 0, depth, _in_header(frames[:depth]))
+            ours = [
+                (depth, line)
+                for depth, (file, line) in enumerate(frames)
+                if line and os.path.basename(file) == self.source.name
+            ]
+            if ours:
+                depth, line = ours[0]
+                return Location(str(self.source), line, 0, depth, _in_header(frames[:depth]), ours[-1][1])
         for depth, (file, line) in enumerate(frames):
             if name := header_name(file):  # the compiler did not inline a function of a header
                 return Location(str(FOLDER.parent / name), line, 0, depth)

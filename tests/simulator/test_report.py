@@ -213,6 +213,17 @@ def test_an_atomic_operation_without_a_fence() -> None:
     )
 
 
+@pytest.mark.parametrize("launcher", ["queue", "queue_by_helper"])
+def test_the_counter_of_a_queue_is_not_called_a_signal(launcher: str) -> None:
+    (race,) = (found for found in Run(launcher, (1,), (1,)).report.findings if found.check == "racecheck")
+    assert race.kind == "between_blocks" and fix(race).startswith("Blocks of one launch run in any order: use atomics")
+
+
+def test_an_atomic_operation_in_a_function_is_named_where_the_kernel_calls_it() -> None:
+    (race,) = Run("flag", (1,), (1,), (1,)).report.findings
+    assert f"The atomic operation at findings.cu:{line_of('the call that a finding names')} does not" in fix(race)
+
+
 def test_lines_have_the_numbers_that_line_directives_give_them(tmp_path: Path) -> None:
     kernel = tmp_path / "kernel.cu"
     kernel.write_text('first\nsecond\n#line 7\nseventh\neighth\n  # line 2 "other.cu"\nnew second\n')

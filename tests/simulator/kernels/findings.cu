@@ -96,3 +96,45 @@ __global__ void two_unwritten_kernel(float* out) {
 }
 
 extern "C" void two_unwritten(float* out, cudaStream_t stream) { two_unwritten_kernel<<<1, 64, 0, stream>>>(out); }
+
+// Blocks take tiles from a queue, and add to the same sum. The queue's counter orders nothing, and signals nothing.
+__device__ unsigned take(unsigned* counter) { return atomicAdd(counter, 1u); }
+
+template <bool kHelper>
+__global__ void queue_kernel(unsigned* counter, float* sum, unsigned tiles) {
+    while (true) {
+        const unsigned tile = kHelper ? take(counter) : atomicAdd(counter, 1u);
+        if (tile >= tiles) return;
+        sum[0] += 1;
+    }
+}
+
+extern "C" void queue(unsigned* counter, float* sum, cudaStream_t stream) {
+    queue_kernel<false><<<4, 1, 0, stream>>>(counter, sum, 8);
+}
+
+extern "C" void queue_by_helper(unsigned* counter, float* sum, cudaStream_t stream) {
+    queue_kernel<true><<<4, 1, 0, stream>>>(counter, sum, 8);
+}
+
+// A flag without fences, set and polled by functions of the file.
+__device__ void signal(int* flag) { atomicExch(flag, 1); }
+
+__device__ void wait_for(int* flag) {
+    while (atomicAdd(flag, 0) == 0) {
+    }
+}
+
+__global__ void flag_kernel(int* ready, float* data, float* out) {
+    if (blockIdx.x == 0) {
+        data[0] = 3;
+        signal(ready);  // the call that a finding names
+    } else {
+        wait_for(ready);
+        out[0] = data[0];
+    }
+}
+
+extern "C" void flag(int* ready, float* data, float* out, cudaStream_t stream) {
+    flag_kernel<<<2, 1, 0, stream>>>(ready, data, out);
+}
