@@ -208,7 +208,7 @@ def compiled_architecture(architecture: str) -> str:
 
 
 def gpu_for(needed: str, asked: Gpu | None = None) -> Gpu:
-    """Return the GPU for which occupancy is shown: the one asked for, or the default, if it runs code for ``needed``."""
+    """Return the GPU for which occupancy is shown: the one asked for or the default, if it runs code for ``needed``."""
     known = [*([asked] if asked else []), GPUS[DEFAULT_GPU], *GPUS.values()]
     return next((gpu for gpu in known if runs(gpu.arch, needed)), known[0])
 
