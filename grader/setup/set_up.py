@@ -17,6 +17,7 @@ from grader.setup import state, torch
 from grader.setup.display import Display, megabytes
 from grader.setup.failures import Failure, explained
 from grader.setup.installer import Installer, seconds_since
+from grader.setup.relocation import relocate_programs
 from grader.setup.state import Environment, Folder, Plan
 
 FAILED, INTERRUPTED = 2, 130
@@ -85,6 +86,9 @@ class SetUp:
         if self.plan.anew:
             self.display.say(f"Setting up .venv: {self.plan.anew}. The output of pip goes to .venv/install.log.")
             self._make_empty()
+        if self.plan.moved_from:
+            self.display.say(f"Repairing .venv: the course was moved here from {self.plan.moved_from}.")
+            self._relocate()
         if self.plan.installs and not self.plan.anew:
             self.display.say("Updating .venv: the course's required packages have changed.")
         kept = None if self.plan.installs else self.folder.recorded()
@@ -167,6 +171,20 @@ class SetUp:
         python = getattr(sys, "_base_executable", sys.executable)
         self.installer.run([python, "-m", "venv", self.folder.path], "Creating the environment")
 
+    def _relocate(self) -> None:
+        """Change the paths in a .venv that was moved with the course. Nothing is downloaded.
+
+        An interruption is harmless: the record names the former folder until the end, and each step can be repeated.
+        """
+        assert self.plan.before
+        former = Path(self.plan.moved_from, self.folder.path.name, "bin")
+        relocate_programs(self.folder.path / "bin", former)
+        # venv writes pyvenv.cfg and bin/activate again, and pip the paths at which Python finds the course.
+        self.installer.run([self.folder.python, "-m", "venv", self.folder.path, "--without-pip"], "Repairing .venv")
+        offline = ["--no-index", "--no-deps", "--no-build-isolation"]
+        self.installer.run([*self._pip(), "install", *offline, "-e", "."], "Repairing .venv")
+        self.folder.record(self.plan.before._replace(course=str(self.folder.course), built_ahead=False))
+
     def _pip(self) -> list[str | Path]:
         return [self.folder.python, "-m", "pip", "--disable-pip-version-check", "--no-color", "--no-input"]
 
@@ -185,8 +203,9 @@ class SetUp:
             self.installer.run([*pip, "install", *pinned, *tools], "Getting pip")
             self.installer.changed = False
             if self.plan.torch == state.PIPS_CHOICE:
-                if self.plan.anew and not torch.has_nvidia_gpu():
-                    self.display.say(torch.NOTICE)
+                said = torch.notice(self.installer, pip, self.flags)
+                if said:
+                    self.display.say(said)
             else:
                 self._install_torch()
             course = ["--progress-bar", "raw", "--no-build-isolation", "-e", ".[test]"]

@@ -101,13 +101,15 @@ def running_python() -> str:
 class Plan(NamedTuple):
     """The state of .venv and the work to do.
 
-    ``anew``: why .venv must be created from scratch; empty if it need not.
+    ``anew``: why .venv must be created from scratch; ``moved_from``: the course's former folder. Both are empty if that
+    is not so.
     """
 
     before: Environment | None
     packages: str
     torch: str
     anew: str
+    moved_from: str
 
     @property
     def installs(self) -> bool:
@@ -117,7 +119,7 @@ class Plan(NamedTuple):
     @property
     def complete(self) -> bool:
         """True if there is nothing to do."""
-        return not self.installs and self.before is not None and self.before.built_ahead
+        return not self.installs and not self.moved_from and self.before is not None and self.before.built_ahead
 
 
 def plan(folder: Folder, torch: str = "", this_python: bool = False) -> Plan:
@@ -128,7 +130,8 @@ def plan(folder: Folder, torch: str = "", this_python: bool = False) -> Plan:
     before = folder.recorded()
     torch = torch or folder.requested_torch()
     anew = _why_anew(folder, before, running_python() if this_python else "", torch)
-    return Plan(before, requirements_hash(folder.course), torch, anew)
+    moved_from = before.course if before and not anew and before.course != str(folder.course) else ""
+    return Plan(before, requirements_hash(folder.course), torch, anew, moved_from)
 
 
 def _why_anew(folder: Folder, recorded: Environment | None, python: str, torch: str) -> str:
@@ -140,8 +143,6 @@ def _why_anew(folder: Folder, recorded: Environment | None, python: str, torch: 
         return f"the Python of .venv was removed ({recorded.interpreter})"
     if folder.interpreter() != recorded.interpreter:
         return f"the Python of .venv was replaced: it is {folder.interpreter()}, and was {recorded.interpreter}"
-    if recorded.course != str(folder.course):
-        return f"the course was moved here from {recorded.course}"
     if python and recorded.python != python:
         return f".venv has Python {recorded.python}, but {python} was requested"
     if recorded.torch != torch:

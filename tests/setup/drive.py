@@ -37,7 +37,7 @@ def drive() -> None:
     real = Installer.run
 
     def run(self: Installer, command: list, title: str) -> list[str]:
-        if command[1:3] == ["-m", "venv"]:
+        if command[1:3] == ["-m", "venv"] and "--without-pip" not in command:
             command = [sys.executable, HERE, "--venv", command[3]]
         return real(self, command, title)
 

@@ -51,7 +51,10 @@ def install() -> None:
 
 
 if __name__ == "__main__":
-    if "-e" in sys.argv:
+    if "--dry-run" in sys.argv:
+        planned = json.loads((COURSE / "planned.json").read_text()) if (COURSE / "planned.json").exists() else []
+        Path(sys.argv[sys.argv.index("--report") + 1]).write_text(json.dumps({"install": planned}))
+    elif "-e" in sys.argv:
         install()
     else:
         told("tools")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -9,6 +10,10 @@ import sys
 
 import pytest
 
+from grader.setup import set_up, state
+from grader.setup.display import Display
+from grader.setup.installer import Installer
+from grader.setup.state import Folder
 from tests.setup.conftest import TinyCourse
 
 PLACES = ["venv", "tools", "download", "unpacking", "ahead"]
@@ -122,14 +127,70 @@ def test_set_up_waits_for_processes_of_a_killed_set_up(course: TinyCourse) -> No
 PRINTS = "import sys, grader\nprint(sys.argv[1:], sys.prefix, grader.__file__)\n"
 
 
-@pytest.mark.parametrize("name", ["moved", 'für alle, it\'s "mine" $HOME', "a" * 200])
-def test_a_moved_course_is_set_up_again(course: TinyCourse, name: str) -> None:
-    """The programs in .venv contain its path."""
+def write_program(course: TinyCourse, name: str, first: str) -> None:
+    """Write a program into .venv/bin, as pip does. ``{bin}`` in its first lines stands for that folder."""
+    programs = course.root / ".venv" / "bin"
+    (programs / name).write_text(first.replace("{bin}", str(programs)) + PRINTS)
+    (programs / name).chmod(0o755)
+
+
+def run_program(course: TinyCourse, name: str, *arguments: str) -> str:
+    """Return what a program in .venv/bin prints, started outside the course."""
+    command = [course.root / ".venv" / "bin" / name, *arguments]
+    surroundings = {"PATH": os.environ["PATH"]}  # without PYTHONPATH
+    return subprocess.run(command, cwd="/", env=surroundings, stdout=subprocess.PIPE, text=True).stdout
+
+
+def test_a_moved_course_is_repaired_without_a_download(course: TinyCourse) -> None:
     course.set_up()
-    former, course.root = course.root, shutil.move(course.root, course.root.with_name(name))
+    write_program(course, "short", "#!{bin}/python3\n")
+    write_program(course, "long", "#!/bin/sh\n'''exec' \"{bin}/python\" \"$0\" \"$@\"\n' '''\n")
+    write_program(course, "other", f"#!{sys.executable}\n")
+    other = (course.root / ".venv" / "bin" / "other").read_bytes()
+    for name in ("moved", 'für alle, it\'s "mine" $HOME', "a" * 200):
+        former, course.root = course.root, shutil.move(course.root, course.root.with_name(name))
+        course.tell("download", says="ERROR: a download was tried")
+        code, said = course.set_up()
+        assert code == 0 and course.complete, said
+        assert f"Repairing .venv: the course was moved here from {former}." in said
+        assert course.set_up() == (0, "")
+        programs = course.root / ".venv" / "bin"
+        for program in ("short", "long"):
+            assert (
+                run_program(course, program, "a b") == f"['a b'] {course.root}/.venv {course.root}/grader/__init__.py\n"
+            )
+        assert (programs / "other").read_bytes() == other
+        assert str(former) not in (programs / "activate").read_text()
+
+
+@pytest.mark.parametrize("step", ["programs", "venv", "pip"])
+def test_an_interrupted_repair_is_continued(course: TinyCourse, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    course.set_up()
+    write_program(course, "program", "#!{bin}/python\n")
+    course.root = shutil.move(course.root, course.root.with_name("moved"))
+    folder = Folder(course.root)
+
+    def stop(*arguments: object) -> None:
+        if step == "programs" or step in arguments[1]:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Installer, "run", stop)
+        if step == "programs":
+            patch.setattr(set_up, "relocate_programs", stop)
+        with pytest.raises(KeyboardInterrupt):
+            set_up.SetUp(folder, state.plan(folder), [], Display(), 0).finish()
     code, said = course.set_up()
-    assert code == 0 and course.complete, said
-    assert f"the course was moved here from {former}" in said
+    assert code == 0 and "Repairing" in said and course.complete, said
+    assert run_program(course, "program") == f"[] {course.root}/.venv {course.root}/grader/__init__.py\n"
+
+
+def test_a_moved_course_with_other_packages_is_repaired_and_updated(course: TinyCourse) -> None:
+    course.set_up()
+    course.root = shutil.move(course.root, course.root.with_name("moved"))
+    course.pin("2.1")
+    code, said = course.set_up()
+    assert code == 0 and "Repairing" in said and "Updating" in said and course.torch == "2.1", said
     assert course.set_up() == (0, "")
 
 
