@@ -2,8 +2,8 @@
 
 A file in ``corpus/`` contains both: if ``CLEAN`` is defined, the fault is fixed. Its launcher is always
 ``run(const T* x, T* out, int n, cudaStream_t stream)`` with n elements in x and out. A comment ``// n = 96 elements``
-near the top sets n, otherwise n is 1000. ``ptx.cuh`` wraps PTX instructions that many files need. Every line at which
-the simulator must report a finding is marked:
+near the top sets n, otherwise n is 1000. Headers in ``corpus/`` have what many files
+need. Every line at which the simulator must report a finding is marked:
 
     out[i] = 2 * x[i];  // expected finding: out_of_bounds
 
@@ -29,8 +29,7 @@ from grader.verdict.findings.memory import Address
 from grader.verdict.wording.findings import text
 
 CORPUS = Path(__file__).parent / "corpus"
-_HEADER = CORPUS / "ptx.cuh"
-_INCLUDE = f'#include "../{_HEADER.name}"'
+_INCLUDE = re.compile(r'(?m)^#include "\.\./(\w+\.cuh)"$')
 _MARK = re.compile(r"// expected finding: ([a-z_ ]+)")
 _SIZES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32}
 _NAMES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"}
@@ -60,11 +59,12 @@ class CorpusFile:
         return corpus_file
 
     def text(self) -> str:
-        """Return the file with the text of ``ptx.cuh`` in place of its ``#include``, so that it needs no other file."""
-        before, include, after = self.path.read_text().partition(_INCLUDE + "\n")
-        if not include:
-            return before
-        return f'{before}{_header_text()}#line {before.count(chr(10)) + 2} "{self.path.name}"\n{after}'
+        """Return the file with the corpus' headers in place of their ``#include``, so that it needs no other file."""
+        lines = self.path.read_text().split("\n")
+        for number, line in enumerate(lines, 1):
+            if match := _INCLUDE.match(line):
+                lines[number - 1] = f'{_header_text(match[1])}#line {number + 1} "{self.path.name}"'
+        return "\n".join(lines)
 
     def launcher(self, clean: bool) -> str:
         """Return the name of this file's launcher in the library of ``build_corpus``."""
@@ -80,8 +80,8 @@ class CorpusFile:
         return f'{switch}namespace corpus_{name} {{\n#line 1 "{self.path.name}"\n{body}\n}}\nusing corpus_{name}::{name};\n'  # noqa: E501
 
 
-def _header_text() -> str:
-    return f'#line 1 "{_HEADER.name}"\n{_HEADER.read_text().replace("#pragma once", "")}'
+def _header_text(name: str) -> str:
+    return f'#line 1 "{name}"\n{(CORPUS / name).read_text().replace("#pragma once", "")}'
 
 
 def corpus_files(folder: Path = CORPUS) -> list[CorpusFile]:
@@ -90,11 +90,12 @@ def corpus_files(folder: Path = CORPUS) -> list[CorpusFile]:
 
 def corpus_text(files: Sequence[CorpusFile]) -> str:
     """Return the faulty and the correct variant of all files as one source text."""
-    includes = {line for f in files for line in f.path.read_text().splitlines() if line.startswith("#include")}
-    header = _header_text() if _INCLUDE in includes else ""
+    texts = [f.path.read_text() for f in files]
+    includes = {line for text in texts for line in text.splitlines() if line.startswith("#include")}
+    headers = sorted({name for text in texts for name in _INCLUDE.findall(text)})
     return (
-        "\n".join(sorted(includes - {_INCLUDE}))
-        + f"\n{header}"
+        "".join(f"{line}\n" for line in sorted(includes) if not _INCLUDE.match(line))
+        + "".join(map(_header_text, headers))
         + "".join(f.as_namespace(clean) for f in files for clean in (False, True))
     )
 

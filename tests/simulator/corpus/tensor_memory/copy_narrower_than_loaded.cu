@@ -1,18 +1,13 @@
 // A copy to tensor memory fills 4 columns (128 bits per lane), but the kernel loads 8.
 // n = 4096 elements
-#include "llmk/mbarrier.cuh"
-#include "llmk/tcgen05.cuh"
+#include "../tcgen05.cuh"
 
 __global__ void copies(const float* x, float* out) {
     __shared__ __align__(1024) unsigned a[1024];
     __shared__ uint64_t complete;
     __shared__ unsigned taken;
-    if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&taken, 32);
-    if (threadIdx.x == 0) {
-        llmk::mbarrier_init(&complete, 1);
-        llmk::fence_mbarrier_init();
-    }
-    for (int i = threadIdx.x; i < 1024; i += 128) a[i] = (unsigned)x[i];
+    tcgen05::prepare<1>(&taken, 32, &complete);
+    tcgen05::fill(a, x, 0);
     llmk::fence_proxy_async();
     __syncthreads();
     const unsigned d = taken, own = d + llmk::tmem_lane_offset();

@@ -1,7 +1,6 @@
 // A warp stores A to tensor memory, and the mma starts without tcgen05.wait::st.
 // n = 4096 elements
-#include "llmk/mbarrier.cuh"
-#include "llmk/tcgen05.cuh"
+#include "../tcgen05.cuh"
 
 // clang-format off
 __device__ void store_ones(unsigned address) {
@@ -18,17 +17,12 @@ __global__ void product(const float* x, float* out) {
     __shared__ __align__(1024) unsigned a[128], b[1024];
     __shared__ uint64_t complete;
     __shared__ unsigned taken;
-    if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&taken, 64);
-    if (threadIdx.x == 0) {
-        llmk::mbarrier_init(&complete, 1);
-        llmk::fence_mbarrier_init();
-    }
+    tcgen05::prepare<1>(&taken, 64, &complete);
     a[threadIdx.x] = 0;
-    for (int i = threadIdx.x; i < 1024; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];
+    tcgen05::fill(b, x, tcgen05::kOnes);
     llmk::fence_proxy_async();
     __syncthreads();
-    const unsigned d = taken;
-    const unsigned own = d + llmk::tmem_lane_offset();
+    const unsigned d = taken, own = d + llmk::tmem_lane_offset();
     const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
     store_ones(d + 32 + llmk::tmem_lane_offset());
 #ifdef CLEAN
@@ -44,10 +38,7 @@ __global__ void product(const float* x, float* out) {
     }
     llmk::mbarrier_wait_parity(&complete, 0);
     llmk::tcgen05_fence_after_thread_sync();
-    float sums[32];
-    llmk::tcgen05_ld(sums, own);
-    llmk::tcgen05_wait_ld();
-    for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];
+    tcgen05::store_columns(out, own);
 #ifndef CLEAN
     wait_for_stores();
 #endif

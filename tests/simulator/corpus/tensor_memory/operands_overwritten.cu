@@ -1,23 +1,17 @@
 // Threads overwrite the operands of an mma that may still read them.
 // n = 4096 elements
-#include "llmk/mbarrier.cuh"
-#include "llmk/tcgen05.cuh"
+#include "../tcgen05.cuh"
 
 __global__ void product(const float* x, float* out) {
     __shared__ __align__(1024) unsigned a[4096], b[1024];
     __shared__ uint64_t complete;
     __shared__ unsigned taken;
-    if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&taken, 32);
-    if (threadIdx.x == 0) {
-        llmk::mbarrier_init(&complete, 1);
-        llmk::fence_mbarrier_init();
-    }
-    for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];
-    for (int i = threadIdx.x; i < 1024; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];
+    tcgen05::prepare<1>(&taken, 32, &complete);
+    tcgen05::fill(a, x, tcgen05::kOnes);
+    tcgen05::fill(b, x, tcgen05::kOnes);
     llmk::fence_proxy_async();
     __syncthreads();
-    const unsigned d = taken;
-    const unsigned own = d + llmk::tmem_lane_offset();
+    const unsigned d = taken, own = d + llmk::tmem_lane_offset();
     const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
     constexpr unsigned kind = llmk::make_instr_desc<__nv_bfloat16>(128, 32);
     if (threadIdx.x == 0) {
@@ -33,10 +27,7 @@ __global__ void product(const float* x, float* out) {
     llmk::mbarrier_wait_parity(&complete, 0);
 #endif
     llmk::tcgen05_fence_after_thread_sync();
-    float sums[32];
-    llmk::tcgen05_ld(sums, own);
-    llmk::tcgen05_wait_ld();
-    for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];
+    tcgen05::store_columns(out, own);
     __syncthreads();
     if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, 32);
 }

@@ -1,7 +1,6 @@
 // The second block arrives at its own mbarrier, but the first block, which issues the mma, waits for another one.
 // n = 4096 elements
-#include "llmk/mbarrier.cuh"
-#include "llmk/tcgen05.cuh"
+#include "../tcgen05.cuh"
 
 __device__ void mbarrier_arrive_cluster(uint64_t* barrier, unsigned block) {
     // clang-format off
@@ -24,8 +23,8 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
         llmk::mbarrier_init(&there, 2);
         llmk::fence_mbarrier_init();
     }
-    for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];
-    for (int i = threadIdx.x; i < 512; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];
+    tcgen05::fill(a, x, tcgen05::kOnes);
+    tcgen05::fill(b, x, tcgen05::kOnes);
     llmk::fence_proxy_async();
     llmk::cluster_sync();
     const unsigned d = taken;

@@ -1,7 +1,6 @@
 // tcgen05.commit of the pair's mma arrives only at the first block's mbarrier, but the second block waits for its own.
 // n = 4096 elements
-#include "llmk/mbarrier.cuh"
-#include "llmk/tcgen05.cuh"
+#include "../tcgen05.cuh"
 
 __device__ void wait_for(uint64_t* barrier) {
     // clang-format off
@@ -13,13 +12,9 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
     __shared__ __align__(1024) unsigned a[4096], b[512];
     __shared__ uint64_t complete;
     __shared__ unsigned taken;
-    if (threadIdx.x < 32) llmk::tcgen05_alloc<2>(&taken, 32);
-    if (threadIdx.x == 0) {
-        llmk::mbarrier_init(&complete, 1);
-        llmk::fence_mbarrier_init();
-    }
-    for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];
-    for (int i = threadIdx.x; i < 512; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];
+    tcgen05::prepare<2>(&taken, 32, &complete);
+    tcgen05::fill(a, x, tcgen05::kOnes);
+    tcgen05::fill(b, x, tcgen05::kOnes);
     llmk::fence_proxy_async();
     llmk::cluster_sync();
     const unsigned d = taken;

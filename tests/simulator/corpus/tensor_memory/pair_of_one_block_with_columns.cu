@@ -1,7 +1,6 @@
 // Only the first block of the pair allocates, but the pair's mma has accumulators in both.
 // n = 4096 elements
-#include "llmk/mbarrier.cuh"
-#include "llmk/tcgen05.cuh"
+#include "../tcgen05.cuh"
 
 __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, float* out) {
     __shared__ __align__(1024) unsigned a[4096], b[512];
@@ -17,8 +16,8 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
         llmk::mbarrier_init(&complete, 1);
         llmk::fence_mbarrier_init();
     }
-    for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];
-    for (int i = threadIdx.x; i < 512; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];
+    tcgen05::fill(a, x, tcgen05::kOnes);
+    tcgen05::fill(b, x, tcgen05::kOnes);
     llmk::fence_proxy_async();
     llmk::cluster_sync();
     const unsigned d = taken;

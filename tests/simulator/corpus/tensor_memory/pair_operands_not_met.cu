@@ -1,17 +1,12 @@
 // The first block issues the mma when its own operands have arrived, without waiting for those of the second block.
 // n = 4096 elements
-#include "llmk/mbarrier.cuh"
-#include "llmk/tcgen05.cuh"
+#include "../tcgen05.cuh"
 
 __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, float* out) {
     __shared__ __align__(1024) unsigned a[4096], b[512];
     __shared__ uint64_t complete;
     __shared__ unsigned taken;
-    if (threadIdx.x < 32) llmk::tcgen05_alloc<2>(&taken, 32);
-    if (threadIdx.x == 0) {
-        llmk::mbarrier_init(&complete, 1);
-        llmk::fence_mbarrier_init();
-    }
+    tcgen05::prepare<2>(&taken, 32, &complete);
     // Wait until both blocks have allocated columns and initialized mbarriers.
     llmk::cluster_sync();
     for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];  // expected finding: within_cluster operands_not_awaited

@@ -1,23 +1,17 @@
 // A register is read between tcgen05.ld and tcgen05.wait::ld.
 // n = 4096 elements
-#include "llmk/mbarrier.cuh"
-#include "llmk/tcgen05.cuh"
+#include "../tcgen05.cuh"
 
 __global__ void product(const float* x, float* out) {
     __shared__ __align__(1024) unsigned a[4096], b[1024];
     __shared__ uint64_t complete;
     __shared__ unsigned taken;
-    if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&taken, 32);
-    if (threadIdx.x == 0) {
-        llmk::mbarrier_init(&complete, 1);
-        llmk::fence_mbarrier_init();
-    }
-    for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];
-    for (int i = threadIdx.x; i < 1024; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];
+    tcgen05::prepare<1>(&taken, 32, &complete);
+    tcgen05::fill(a, x, tcgen05::kOnes);
+    tcgen05::fill(b, x, tcgen05::kOnes);
     llmk::fence_proxy_async();
     __syncthreads();
-    const unsigned d = taken;
-    const unsigned own = d + llmk::tmem_lane_offset();
+    const unsigned d = taken, own = d + llmk::tmem_lane_offset();
     const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
     constexpr unsigned kind = llmk::make_instr_desc<__nv_bfloat16>(128, 32);
     if (threadIdx.x == 0) {

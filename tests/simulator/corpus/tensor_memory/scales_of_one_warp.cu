@@ -1,6 +1,6 @@
 // Scale factors are stored in the lanes of the first warp only; the mma needs a copy for each warp.
 // n = 4096 elements
-#include "llmk/mbarrier.cuh"
+#include "../tcgen05.cuh"
 #include "llmk/tcgen05_block_scale.cuh"
 
 __global__ void product(const float* x, float* out) {
@@ -8,13 +8,9 @@ __global__ void product(const float* x, float* out) {
     __shared__ __align__(16) unsigned scales[512];
     __shared__ uint64_t complete;
     __shared__ unsigned taken;
-    if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&taken, 64);
-    if (threadIdx.x == 0) {
-        llmk::mbarrier_init(&complete, 1);
-        llmk::fence_mbarrier_init();
-    }
-    for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x22222222u + (unsigned)x[i];
-    for (int i = threadIdx.x; i < 1024; i += 128) b[i] = 0x22222222u + (unsigned)x[i];
+    tcgen05::prepare<1>(&taken, 64, &complete);
+    tcgen05::fill(a, x, tcgen05::kFp4);
+    tcgen05::fill(b, x, tcgen05::kFp4);
     for (int i = threadIdx.x; i < 512; i += 128) scales[i] = 0x38383838u;
     llmk::fence_proxy_async();
     __syncthreads();
@@ -41,10 +37,7 @@ __global__ void product(const float* x, float* out) {
     __syncwarp();
     llmk::mbarrier_wait_parity(&complete, 0);
     llmk::tcgen05_fence_after_thread_sync();
-    float sums[32];
-    llmk::tcgen05_ld(sums, own);
-    llmk::tcgen05_wait_ld();
-    for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];
+    tcgen05::store_columns(out, own);
     __syncthreads();
     if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, 64);
 }
