@@ -321,7 +321,8 @@ def _made(entry: Entry, tree: Path, folder: Path) -> Path:
     script = f'{cuda} && {entry.get("before", "true")} && make CUDA_DIR="$CUDA" {entry["make"]}'
     argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces(), "--ro-bind", "/", "/", "--proc", "/proc"]
     argv += ["--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", str(Path.home())]
-    for path in dict.fromkeys((shipped.COURSE, Path(sys.prefix), Path(sys.base_prefix), tree)):
+    environment = Path(sys.prefix).resolve()  # bwrap mounts nothing on a link, and .venv may be one
+    for path in dict.fromkeys((shipped.COURSE, environment, Path(sys.base_prefix), tree)):
         argv += ["--ro-bind", str(path), str(path)]
     cache = _cache_of_makefiles()
     argv += ["--bind", str(cache), str(cache), "--bind", str(folder), str(place), "--chdir", str(place)]
