@@ -59,12 +59,19 @@ REACHES_OUTSIDE = [
 EXPECTS_REFUSAL = "// Expected: the build is refused."
 """The comment line of an attack that the grader refuses to build because of its source text or symbols."""
 
+EXPECTS_TIME_LIMIT = "// Expected: the time limit stops it."
+"""The comment line of an attack that never ends. It gets SHORT_SECONDS."""
+
+SHORT_SECONDS = 0.5
+LONG_SECONDS = 20.0
+"""The time limit of all other files: on a slow machine, a few milliseconds of work can take a second."""
+
 Judge = Callable[[Path], Verdict]
 
 _why_not: dict[str, str] = {}
 
 
-def exercise() -> Exercise:
+def exercise(timeout: float = LONG_SECONDS) -> Exercise:
     """Return an exercise whose task is out = 2 x."""
     return Exercise(
         title="Twice",
@@ -76,7 +83,7 @@ def exercise() -> Exercise:
         cases=[Case("some", n=100), Case("any", n=between(65, 200))],
         efficient=Case("counted", n=512),
         bars=[Bar("global_bytes / minimum", at_most=1.1), Bar("launches", at_most=1)],
-        timeout=0.5,
+        timeout=timeout,
         name="day00_tests/twice",
     )
 
@@ -133,10 +140,11 @@ def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytes
     It leaves them on for honest kernels, and for attacks with EXPECTS_REFUSAL, which must be refused.
     """
     monkeypatch.setenv("GRADER_TEST_SECRET", "secret")
-    monkeypatch.setattr(client, "LOADING_SECONDS", 1.0)
 
     def judge(file: Path) -> Verdict:
         text = file.read_text()
+        timeout = SHORT_SECONDS if EXPECTS_TIME_LIMIT in text.splitlines() else LONG_SECONDS
+        monkeypatch.setattr(client, "LOADING_SECONDS", timeout)
         if file.parent.name == "compile":  # lower the compile timeout: some attacks loop forever
             monkeypatch.setattr(compiling, "SECONDS", 2.0)
         if file.parent.name != "honest" and EXPECTS_REFUSAL not in text.splitlines():
@@ -148,6 +156,6 @@ def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytes
             text = text.replace(word, place)
         whole = tmp_path / "twice.cu"
         whole.write_text((HERE / "prelude.cu").read_text() + text)
-        return check(exercise(), whole, seed=SEED)
+        return check(exercise(timeout), whole, seed=SEED)
 
     return judge

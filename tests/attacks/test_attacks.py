@@ -10,7 +10,7 @@ import pytest
 from grader.report.terminal import as_text
 from grader.verdict import FAILED, PASSED
 from grader.verdict.wording.results import as_json
-from tests.attacks.conftest import EXPECTS_REFUSAL, HERE, SECRET, Judge
+from tests.attacks.conftest import EXPECTS_REFUSAL, EXPECTS_TIME_LIMIT, HERE, SECRET, Judge
 from tests.attacks.reports import assert_clean, texts
 
 DESERVED = {
@@ -52,8 +52,9 @@ def test_run_time_attacks_fail(judged: Judge, places: dict[str, str], file: Path
     before = sorted(os.listdir(places["@FOLDER@"]))
     verdict = judged(file)
     assert not verdict.passed, as_text(verdict)
-    builds = verdict.stage("builds")
-    assert builds.status == (FAILED if EXPECTS_REFUSAL in file.read_text().splitlines() else PASSED), as_text(verdict)
+    lines = file.read_text().splitlines()
+    assert verdict.stage("builds").status == (FAILED if EXPECTS_REFUSAL in lines else PASSED), as_text(verdict)
+    assert ("did not finish within" in as_text(verdict)) == (EXPECTS_TIME_LIMIT in lines), as_text(verdict)
     assert sorted(os.listdir(places["@FOLDER@"])) == before, "the attack left files behind"
     assert "\\u001b" not in as_json(verdict)
     assert_clean(verdict, tmp_path, (SECRET,))

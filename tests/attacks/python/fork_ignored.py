@@ -1,5 +1,5 @@
 """A fork bomb that ignores errors."""
-# Says: was stopped
+# Says: add(2): it did not finish within 0.5 s and was stopped
 
 import contextlib
 import os

@@ -1,5 +1,5 @@
-"""Returns a list of ten million elements."""
-# Says: it returns list of 10000000 elements, not 12
+"""Returns a list of two million elements."""
+# Says: it returns list of 2000000 elements, not 12
 
 
 class Counter:
@@ -10,6 +10,6 @@ class Counter:
 
     def add(self, number):
         """Return the sum so far."""
-        return [0] * 10_000_000
+        return [0] * 2_000_000
         self.total += number
         return self.total

@@ -1,4 +1,4 @@
-"""Uses all memory."""
+"""Allocates all memory."""
 # Says: it raises MemoryError
 
 
@@ -12,6 +12,6 @@ class Counter:
         """Return the sum so far."""
         kept = []
         while True:
-            kept.append(bytearray(1 << 24))
+            kept.append(bytes(1 << 26))
         self.total += number
         return self.total

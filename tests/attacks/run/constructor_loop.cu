@@ -1,4 +1,5 @@
 // Loops forever in a constructor.
+// Expected: the time limit stops it.
 __attribute__((constructor)) static void begin() {
     for (volatile int i = 0;; ++i) {
     }

@@ -1,4 +1,5 @@
 // Loops forever in device code, with the simulator's watchdog timer disabled.
+// Expected: the time limit stops it.
 #include <sys/time.h>
 #include <ctime>
 
