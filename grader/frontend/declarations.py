@@ -106,6 +106,43 @@ def is_variable(declaration: Sequence[Token]) -> bool:
     return True
 
 
+def is_constant(declaration: Sequence[Token]) -> bool:
+    """Return whether all variables of a declaration are constant, or in shared memory.
+
+    The pointer of ``const int* p`` is not constant, but that of ``const int* const p`` is.
+    """
+    tokens = strip_attributes(declaration)
+    if any(t.text in ("constexpr", "__shared__") for t in tokens):
+        return True
+    parts = split_commas(tokens)
+    first = _declarator(parts[0]) if parts else []
+    pointer = next((k for k, t in enumerate(first) if t.text == "*"), len(first))
+    constant = any(t.text == "const" for t in first[:pointer])
+    for part in [first[pointer:], *map(_declarator, parts[1:])]:
+        stars = [k for k, t in enumerate(part) if t.text == "*"]
+        if not (any(t.text == "const" for t in part[stars[-1] :]) if stars else constant):
+            return False
+    return True
+
+
+def _declarator(part: Sequence[Token]) -> list[Token]:
+    """Return the tokens of a declarator and of the type before it, without template arguments and the initializer."""
+    out: list[Token] = []
+    depth = 0
+    for token, after in zip(part, [*part[1:], None]):
+        if token.kind == "mark":
+            if depth == 0 and (token.text in ("=", "{", "[") or (token.text == "(" and _text(after) not in ("*", "&"))):
+                break
+            depth = max(0, depth + {"<": 1, ">": -1}.get(token.text, 0))
+        if depth == 0:
+            out.append(token)
+    return out
+
+
+def _text(token: Token | None) -> str:
+    return token.text if token else ""
+
+
 def names_of_variables(declaration: Sequence[Token]) -> list[str]:
     """Return the names of the variables in a declaration; ``Owner::name`` for a static member of a class."""
     names = []

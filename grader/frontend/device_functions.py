@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 
-from grader.frontend.declarations import strip_attributes, words_before_parameters
+from grader.frontend.declarations import is_constant, kind_of_brace, strip_attributes, words_before_parameters
 from grader.frontend.kernel_definitions import KernelDefinition, LaunchBounds, cluster_dimensions
 from grader.frontend.limits import spend
 from grader.frontend.local_arrays import LocalArrays
@@ -98,19 +98,27 @@ class DeviceFunctions:
             return
         end = closing(self.tokens, brace) or len(self.tokens)
         spend(self.source, self.tokens[brace], (end - brace) // 8)
+        classes: list[bool] = []  # for each open brace: whether it is the body of a class, with static functions
+        first = brace + 1  # of the statement
         for i in range(brace, end):
-            if self.tokens[i].text != "static":
-                continue
-            stop = next((k for k in range(i, end) if self.tokens[k].text in (";", "=", "{")), end)
-            spend(self.source, self.tokens[i], stop - i)
-            words = {t.text for t in self.tokens[i:stop]}
-            if not words & {"const", "constexpr", "__shared__", "("}:  # "(" belongs to a function of a local class
-                raise error_at(
-                    self.source,
-                    self.tokens[i],
-                    "a static variable in device code is not simulated",
-                    "Declare it before the function, as a __device__ variable.",
-                )
+            text = self.tokens[i].text
+            if text == "{":
+                classes.append(i > brace and kind_of_brace(self.tokens[first:i]) == "class")
+            elif text == "}" and classes:
+                classes.pop()
+            elif text == "static" and classes and not classes[-1]:
+                stop = next((k for k in range(i, end) if self.tokens[k].text == ";"), end)
+                spend(self.source, self.tokens[i], stop - first)
+                after_if = any(t.text == "(" for t in strip_attributes(self.tokens[first:i]))
+                if not is_constant(self.tokens[i if after_if else first : stop]):
+                    raise error_at(
+                        self.source,
+                        self.tokens[i],
+                        "a static variable in device code is not simulated",
+                        "Declare it before the function, as a __device__ variable, or make it const.",
+                    )
+            if text in (";", "{", "}"):
+                first = i + 1
 
     @functools.cached_property
     def _macros(self) -> set[str]:
