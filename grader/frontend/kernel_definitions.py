@@ -156,6 +156,7 @@ class LaunchBounds:
     def __init__(self, source: Source) -> None:
         self._macros = macros_with(source, "__launch_bounds__")
         self._expander = Expander(source) if source.macros else None
+        self._preprocessed = source.launch_bounds
 
     def expanded(self, declaration: Sequence[Token]) -> Sequence[Token]:
         """Return a declaration with its macros expanded if they affect ``__launch_bounds__``."""
@@ -165,7 +166,9 @@ class LaunchBounds:
     def most_threads(self, declaration: Sequence[Token]) -> str:
         """Return the first argument of ``__launch_bounds__`` in a declaration; empty without one."""
         arguments = split_commas(_arguments_of(self.expanded(declaration), "__launch_bounds__"))
-        return join(arguments[0]) if arguments else ""
+        if arguments:
+            return join(arguments[0])
+        return next((self._preprocessed[t.text] for t in declaration if t.text in self._preprocessed), "")
 
 
 def _arguments_of(head: Sequence[Token], attribute: str) -> list[Token]:

@@ -67,6 +67,11 @@ def macros_with(source: Source, word: str) -> set[str]:
     return found
 
 
+def unexpanded_with(source: Source, word: str) -> set[str]:
+    """Return the macros that contain a word and cannot be expanded here."""
+    return macros_with(source, word) - set(_simple(source))
+
+
 def _simple(source: Source) -> dict[str, Macro]:
     """Return the macros that can be expanded, by name."""
     names = Counter(macro.name for macro in source.macros)

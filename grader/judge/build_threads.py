@@ -63,7 +63,12 @@ class Threads(Building):
         return nvcc.ask(self._job.file, self._job.architecture, self._run_compiler())
 
     def _compile(self) -> Compiled:
-        built = build(self._plan.result(), functools.partial(compile_directly, run=self._run_compiler()))
+        plan, run = self._plan.result(), self._run_compiler()
+        if self._job.device == "cpu" and (bounds := instrumentation_bypass.launch_bounds(plan, run)):
+            plan = plan_kernel(
+                plan.file, checks=True, text=plan.original, arch=self._job.architecture, launch_bounds=bounds
+            )
+        built = build(plan, functools.partial(compile_directly, run=run))
         refused = None
         if self._job.device == "cpu":
             try:

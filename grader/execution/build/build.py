@@ -11,7 +11,7 @@ import functools
 import io
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -234,14 +234,17 @@ def plan_kernel(
     text: str | None = None,
     compiler: str | Compiler | None = None,
     arch: str | None = None,
+    launch_bounds: Mapping[str, str] | None = None,
 ) -> BuildPlan:
     """Read and translate a kernel file without running a compiler. Raise RewriteError or PrototypeError.
 
     With ``operations``, the simulator also counts floating-point operations and divergence. This requires ``checks``.
+    ``launch_bounds`` has the launch bounds of kernels that the front end cannot find, because of a macro.
     """
     path = Path(path)
     original = read_kernel_file(path) if text is None else text
     source = Source(original)
+    source.launch_bounds = launch_bounds or {}
     try:
         check_limits(source)
     except RewriteError as problem:

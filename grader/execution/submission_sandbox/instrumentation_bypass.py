@@ -18,6 +18,7 @@ from grader.execution.submission_sandbox import forbidden_identifiers
 from grader.frontend.constructs import COMPILERS_OWN
 from grader.frontend.declarations import words_before_parameters
 from grader.frontend.kernel_definitions import find_kernels
+from grader.frontend.macros import unexpanded_with
 from grader.frontend.rewrite import COPIES
 from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.tokens import Source
@@ -95,6 +96,22 @@ def _bypassing_words(source: Source) -> Iterator[str]:
         if any(part in text for part in _PARTS) or COMPILERS_OWN.fullmatch(text) or _HOST_INSTRUCTION.fullmatch(text):
             yield text
     yield from forbidden_identifiers.refused_words(source)
+
+
+def launch_bounds(plan: Plan, run: RunCommand) -> dict[str, str]:
+    """Return the launch bounds that the compiler's preprocessor finds, by kernel.
+
+    The front end cannot expand a macro with several definitions, or in an ``#if``. The result is empty if no such macro
+    contains ``__launch_bounds__``, and lacks kernels whose overloads have different bounds.
+    """
+    if not unexpanded_with(plan.source, "__launch_bounds__"):
+        return {}
+    try:
+        kernels = find_kernels(Source(_expanded(plan.original, plan, run)))
+    except RewriteError:
+        return {}
+    bounds = {name: {kernel.most_threads for kernel in same} for name, same in kernels.items()}
+    return {name: most for name, (most, *others) in bounds.items() if most and not others}
 
 
 def hides_launch_bounds(plan: Plan, run: RunCommand) -> bool:

@@ -1,5 +1,5 @@
 // A macro with two definitions contains __launch_bounds__, and the launch has more threads.
-// Expected: the build is refused.
+// Expected finding: refused.
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
 #define BOUNDS __launch_bounds__(32)
 #else
