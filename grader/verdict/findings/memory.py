@@ -260,6 +260,15 @@ KINDS = (
         has_memory=True,
     ),
     FindingKind(
+        name="constants_too_large",
+        check="memcheck",
+        title="tables of constants with more than 4 KB",
+        text="the launch reads more than 4096 bytes of static const or constexpr arrays",
+        why="On a GPU these arrays are in global or local memory, but the simulator does not count their traffic.",
+        fix="Make the table a __constant__ variable, or compute its values in the kernel.",
+        look="the read of the table of constants",
+    ),
+    FindingKind(
         name="stack_overflow",
         check="memcheck",
         title="stack overflow",

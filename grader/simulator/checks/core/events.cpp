@@ -79,6 +79,7 @@ void launch_begin(Launch& launch) {
     the_launch.arrays.clear();
     the_launch.has_dynamic_array = false;
     the_launch.changed.clear();
+    the_launch.table_pieces.clear();
     the_launch.barriers = 0;
     the_launch.barriers_at.clear();
     the_launch.tensor_operations_at.clear();
@@ -115,6 +116,7 @@ void launch_rolled_back(Launch&) {
         worker.sites.clear();
         worker.pool.clear();
         worker.known_barriers.clear();
+        memset(worker.table_pieces, 0, sizeof worker.table_pieces);
     });
     drop_sectors();
     forget_held_races();

@@ -2,6 +2,7 @@
 #include <link.h>
 
 #include "checks/core/access.h"
+#include "checks/memory/tables.h"
 #include "checks/report/findings.h"
 #include "checks/synchronization/streams.h"
 #include "runtime/block_order.h"
@@ -73,8 +74,7 @@ bool is_table(WorkerState& worker, uintptr_t address) {
     if (address - worker.virtual_tables.base < worker.virtual_tables.bytes) return true;
     Segment segment = {};
     if (!find_segment(address, &segment)) return false;
-    if (segment.writable) return !missed_variable(address);
-    if (in_zone(reinterpret_cast<const void*>(address))) return false;
+    if (segment.writable || in_zone(reinterpret_cast<const void*>(address))) return false;
     (segment.sealed ? worker.virtual_tables : worker.tables) = segment;
     return true;
 }
@@ -181,7 +181,10 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
         kill_launch(cudaErrorMisalignedAddress);
     }
     if (!region || !region->contains(address, size)) {
-        if (!region && !is_write(access) && is_table(*thread.worker, address)) return nullptr;
+        if (!region && !is_write(access) && is_table(*thread.worker, address)) {
+            note_table_read(thread, *site, address);
+            return nullptr;
+        }
         bad_address(thread, *site, address, access, size_log2);
         return nullptr;
     }

@@ -95,6 +95,7 @@ void prepare_worker(WorkerState& worker) {
     if (worker.launch == the_launch.launch->id) return;
     worker.launch = the_launch.launch->id;
     worker.tables = worker.virtual_tables = {};
+    memset(worker.table_pieces, 0, sizeof worker.table_pieces);
     worker.sites.each([](AccessSite& site) {
         site.limit = 0;
         memset(site.traced, 0, sizeof site.traced);

@@ -185,10 +185,11 @@ struct WorkerState {
     Pool pool;                         // freed when the launch ends
     HashMap<uint32_t> known_barriers;  // cache: known_barrier() + 1, by vector clock and block
     TouchedSectors* sectors;
-    NumberSet* numbers;                 // scratch space for counting requests
-    Segment tables;                     // the last segment in which constants of a kernel library were found
-    Segment virtual_tables;             // the last segment found with constants that contain addresses
-    uint64_t launch;                    // launch for which the caches are valid
+    NumberSet* numbers;          // scratch space for counting requests
+    Segment tables;              // the last segment in which constants of a kernel library were found
+    Segment virtual_tables;      // the last segment found with constants that contain addresses
+    uintptr_t table_pieces[64];  // the last pieces of constants that it read; a cache of LaunchState::table_pieces
+    uint64_t launch;             // launch for which the caches are valid
     Growable<Overwritten> overwritten;  // parallel_blocks.h
     SpinLock* held;
 };
@@ -223,7 +224,8 @@ struct LaunchState {
     SpinLock lock;
     HashMap<SyncLog*> logs;  // the last log of each atomic variable, by its address
     Growable<SyncLog*> every_log;
-    HashMap<bool> changed;  // memory shared with the host that atomic and volatile operations have changed
+    HashMap<bool> table_pieces;  // the pieces of tables of constants that were read: tables.h
+    HashMap<bool> changed;       // memory shared with the host that atomic and volatile operations have changed
     uint64_t barriers;
     HashMap<uint64_t> barriers_at;           // executed barriers by return address
     HashMap<uint64_t> tensor_operations_at;  // additions and multiplications by return address
