@@ -200,6 +200,7 @@ class BuildCache:
                     yield
                 finally:
                     path.unlink(missing_ok=True)
+                    fcntl.flock(file, fcntl.LOCK_UN)  # closing is not enough if a forked process has a copy of the file
             else:
                 yield
 
