@@ -1,4 +1,4 @@
-"""``grader dev``: templates for days and exercises, and checks of them.
+"""``grader dev``: templates for days and exercises, checks of them, and a list of all messages.
 
 For authors of the course.
 """
@@ -18,6 +18,7 @@ from grader.course import Course, Day, Entry
 from grader.course.manifest import FILE
 from grader.report import theme, words
 from grader.setup.errors import GraderError
+from grader.setup.files import write_file
 
 app = typer.Typer(help="For authors: create a day or an exercise, and see what it still lacks.", rich_markup_mode=None)
 new = typer.Typer(help="Create a day or an exercise.", rich_markup_mode=None)
@@ -189,6 +190,23 @@ def lessons(
     console.print(table)
     for place in places:
         console.print(Text(f"  {place}", style="quiet"), soft_wrap=True)
+    return 0
+
+
+@app.command("messages")
+def messages(
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The Markdown file to write; default: print the page.")
+    ] = None,
+) -> int:
+    """Write every message that a verdict may show, with sample values, as one page of Markdown."""
+    from grader.verdict.wording import catalog
+
+    page = catalog.page()
+    if out is None:
+        typer.echo(page, nl=False)
+        return 0
+    write_file(out, page)
     return 0
 
 

@@ -15,8 +15,8 @@ from grader.classroom.stored import Stored
 from grader.course import Course
 from grader.verdict import BarResult, CaseResult, Diagnostic, OutputResult, Stage, Timing, Verdict
 from grader.verdict.wording import outputs
+from grader.verdict.wording.catalog import sample_diagnosis
 from tests.classroom.conftest import KERNEL
-from tests.verdict.samples import sample_diagnosis
 
 BODY = "".join(f"__device__ float part{i}(float a) {{ return a * {i} + {i}.5f; }}\n" for i in range(12))
 

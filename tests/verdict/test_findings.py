@@ -10,8 +10,7 @@ import pytest
 from grader import simulator
 from grader.verdict import Finding
 from grader.verdict.findings import FAMILIES, KINDS, FindingKind
-from grader.verdict.wording import findings, outputs
-from tests.verdict import samples
+from grader.verdict.wording import catalog, findings, outputs
 
 REPORT = Path(simulator.__file__).parent / "checks" / "report"
 TABLE = re.findall(r"^FINDING\((\w+), (\w+), (\w+)\)$", (REPORT / "finding_kinds.def").read_text(), re.MULTILINE)
@@ -46,7 +45,7 @@ def test_the_simulator_sends_the_same_payload(name: str, payload: str) -> None:
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_a_kind_has_all_its_texts(kind: FindingKind) -> None:
-    made = samples.sample(kind)
+    made = catalog.sample(kind)
     message, said = findings.message(made), findings.text(made)
     assert message.startswith(kind.title) and message.count(kind.title) == 1
     assert message.count("kernel.cu:31") == 1 or kind.name == "output_not_written" or kind.check == "report"
@@ -61,6 +60,9 @@ def test_a_kind_without_its_payload_still_has_a_message(kind: FindingKind) -> No
     assert findings.message(Finding(check=kind.check, kind=kind.name)).startswith(kind.title)
 
 
-@pytest.mark.parametrize("kind", outputs.LOOKS)
-def test_a_diagnosis_has_a_text(kind: str) -> None:
-    assert "{" not in outputs.looks(samples.sample_diagnosis(kind))
+def test_the_catalog_has_every_kind() -> None:
+    page = catalog.page()
+    for kind in KINDS.values():
+        assert f"`{kind.name}`" in page and findings.fix(catalog.sample(kind)) in page
+    for diagnosis in outputs.LOOKS:
+        assert outputs.looks(catalog.sample_diagnosis(diagnosis)) in page

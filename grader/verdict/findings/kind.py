@@ -55,11 +55,11 @@ class FindingKind:
     """A noun phrase for the fault's place, printed after the file and line: ``the access out of bounds``."""
     payload: type[Payload] | None = None
     sample: Any = None
-    """A payload for tests of the texts."""
+    """A payload for the catalog of messages and for tests."""
     sample_access: str = ""
-    """The kind of access of the sample, such as ``read``; empty for a kind without an access."""
+    """The kind of access in the catalog of messages, such as ``read``; empty for a kind without an access."""
     sample_other: str = ""
-    """The kind of access of the sample's other side."""
+    """The kind of access of the other side in the catalog of messages."""
     other: str = ""
     """A noun phrase for the other side, such as "the copy". If it is empty, the side is called the other access."""
     stage: Stage = "safe"

@@ -27,6 +27,10 @@ _IN_SHORT = {
 }
 
 
+PROBLEMS = tuple(_IN_SHORT)
+"""The values of ``CaseResult.problem``, except "wrong" and "unwritten", which the text of an output describes."""
+
+
 def named(case: CaseResult) -> str:
     """Return a case's name, and its dtype if it has one: ``not a multiple of the block (f32)``."""
     return f"{case.name} ({case.dtype})" if case.dtype else case.name

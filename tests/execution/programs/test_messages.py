@@ -10,7 +10,7 @@ import pytest
 from grader.cli.app import run
 from grader.verdict.findings import KINDS
 from grader.verdict.findings.kind import render
-from tests.verdict.samples import sample
+from grader.verdict.wording.catalog import sample
 
 FAULTY = Path(__file__).parent / "kernels" / "faulty.cu"
 OF_THE_COURSE = re.compile(

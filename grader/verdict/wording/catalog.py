@@ -1,12 +1,15 @@
-"""Findings and diagnoses of each kind, with sample values."""
+"""Writes the catalog of messages: a Markdown page with all messages of a verdict, with sample values."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import structs
 
-from grader.verdict.facts import Diagnosis
+from grader.verdict.facts import CaseResult, Diagnosis
 from grader.verdict.finding import Finding, Memory, Side
-from grader.verdict.findings import FindingKind
+from grader.verdict.findings import FAMILIES, FindingKind
+from grader.verdict.wording import cases, findings, outputs
 
 _TENSOR = Memory(
     kind="tensor",
@@ -79,6 +82,31 @@ def _sample_memory(kind: FindingKind) -> Memory | None:
     return _TENSOR if kind.has_memory or kind.sample_access else None
 
 
+def page() -> str:
+    """Return the catalog as Markdown."""
+    rows = ["# Messages", "", "Every message of a verdict, with sample values.", ""]
+    for family, kinds in FAMILIES.items():
+        rows += [f"## Findings: {family.lower()}", ""]
+        for kind in kinds:
+            rows += _entry(kind)
+    rows += ["## Wrong outputs", "", *_diagnoses(), "", "## Cases that fail", "", *_problems()]
+    return "\n".join(rows).rstrip() + "\n"
+
+
+def _entry(kind: FindingKind) -> Iterator[str]:
+    found = sample(kind)
+    yield f"### {kind.title if kind.title.startswith('tcgen05') else kind.title[:1].upper() + kind.title[1:]}"
+    yield ""
+    yield f"`{kind.check}`, `{kind.name}`, fails *{kind.stage.capitalize()}*"
+    yield ""
+    yield f"> {findings.message(found)}"
+    yield ""
+    yield f"Why it matters: {findings.why(found)}"
+    yield ""
+    yield f"Fix: {findings.fix(found)}"
+    yield ""
+
+
 _VALUES = {
     "at": 3.0,
     "axes": 3.0,
@@ -109,3 +137,15 @@ _INPUT = {"nan_of_input": "k_cache", "wrong_at_large": "positions", "wrong_at_sm
 def sample_diagnosis(kind: str) -> Diagnosis:
     """Return a diagnosis of a kind with sample values."""
     return Diagnosis(kind, dict(_VALUES), [1, 2], _INPUT.get(kind, "weight"))
+
+
+def _diagnoses() -> Iterator[str]:
+    for kind in outputs.LOOKS:
+        made = sample_diagnosis(kind)
+        yield f"- **{outputs.title(made)}**: {outputs.looks(made)}"
+
+
+def _problems() -> Iterator[str]:
+    for problem in cases.PROBLEMS:
+        case = CaseResult("two tiles", "f32", "failed", problem=problem, reasons=["<reason>"], outside={"out": 4})
+        yield f"- **{cases.in_short(case)}**: {cases.reason(case)}"
