@@ -100,7 +100,7 @@ def test_files_that_are_not_results(tmp_path: Path) -> None:
     with pytest.raises(GraderError, match="cannot read"):
         v.Verdict.load(tmp_path / "missing.json")
     with pytest.raises(GraderError, match="cannot write"):
-        save(example(), tmp_path / "no" / "folder.json")
+        save(example(), tmp_path / "x.json" / "folder.json")
 
 
 def test_exit_codes() -> None:
