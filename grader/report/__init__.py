@@ -1,4 +1,4 @@
-"""Reports on a verdict: in the terminal, as JUnit XML, as one HTML page, as a picture.
+"""Reports on a verdict: in the terminal, as JUnit XML, as one HTML page.
 
 This package lays out the reports; ``grader.verdict.wording`` has their texts. Its module ``words`` is re-exported for
 other tables.

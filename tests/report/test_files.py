@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.cli.picture import main as draw
 from grader.report.html import html_page, save_html
 from grader.report.junit import junit_xml, save_junit
-from grader.report.picture import picture
 from grader.setup.errors import GraderError
 from grader.verdict import CaseResult, SourceLine, Stage
 from grader.verdict.wording.counters import LEGEND
 from grader.verdict.wording.results import save
 from tests.report import samples
+from tests.report.picture import main as draw
+from tests.report.picture import picture
 
 
 @pytest.mark.parametrize("name", samples.ALL)

@@ -14,8 +14,7 @@ from grader.report.html import source_rows
 from grader.report.notebook.panel import WIDTH, Panel
 from grader.report.notebook.player import Player
 from grader.report.notebook.source import BOX, colored
-from grader.report.notebook.verdicts import with_relative_paths
-from grader.report.picture import timeless
+from grader.report.notebook.verdicts import timeless, with_relative_paths
 from grader.report.terminal import NextStep
 from grader.verdict import Verdict
 from grader.verdict.wording import limits
