@@ -28,7 +28,7 @@ def bench_grid(entries: list[Entry], kernels: list[Path], path: Path, minutes: f
     """Measure the grid, write the CSV file and draw the picture. ``kernels``: the file to time for each exercise."""
     import torch
 
-    from grader.judge.timing.grid import points, read_rows, run_grid
+    from grader.judge.timing.grid import read_rows, run_grid
     from grader.report.grid_plot import save_plot
 
     if not torch.cuda.is_available():
@@ -43,12 +43,12 @@ def bench_grid(entries: list[Entry], kernels: list[Path], path: Path, minutes: f
     failed = 0
     for entry, file in zip(entries, kernels):
         task = entry.load()
-        planned = points(task)
         measured = before = noted = 0
-        console.print(f"  {entry.name}: {words.count(len(planned), 'row')}", highlight=False)
         try:
             with measuring(task, file) as measurer:
-                for row in run_grid(planned, path, measurer.measure, measurer.key, minutes / len(entries)):
+                planned = len(measurer.plan)
+                console.print(f"  {entry.name}: {words.count(planned, 'row')}", highlight=False)
+                for row in run_grid(measurer.plan, path, measurer.measure, minutes / len(entries)):
                     if row is None:
                         before += 1
                     elif row.note:
@@ -63,7 +63,7 @@ def bench_grid(entries: list[Entry], kernels: list[Path], path: Path, minutes: f
             failed += 1
             print_error(f"{entry.name}: {error.message}", error.hint)
             continue
-        missing = len(planned) - measured - before - noted
+        missing = planned - measured - before - noted
         console.print(
             f"    {measured} measured, {noted} left out, {before} measured earlier"
             + (f"; time is up, {missing} remain: run the same command to continue" if missing else ""),

@@ -24,10 +24,13 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+
+import msgspec
+from msgspec import structs
 
 from grader.course.task import Case, Exercise, Grid
 from grader.setup.errors import GraderError
@@ -38,45 +41,11 @@ HEADS = (8, 12, 16, 32)
 BATCHES = (1, 4, 8, 16, 32)
 
 
-@dataclass(frozen=True)
-class Point:
-    """One size in one dtype. N and B are 0 if all sizes with this pair of C and H are skipped."""
+class Row(msgspec.Struct):
+    """A row of the CSV file, without figures until the size is measured. The module's docstring describes the columns.
 
-    exercise: str
-    dtype: str
-    N: int
-    C: int
-    H: int
-    B: int
-    note: str = ""
-    """The reason why the size is not measured; empty otherwise."""
-
-    @property
-    def head_dim(self) -> int:
-        """The width of a head; 0 if C is not a multiple of H."""
-        return self.C // self.H if self.C % self.H == 0 else 0
-
-    def case(self, grid: Grid) -> Case:
-        """Return the case of the exercise at this size."""
-        name = f"N {self.N}, C {self.C}, H {self.H}, B {self.B}"
-        return Case(name, **grid.dims(self.B, self.H, self.N, self.head_dim))
-
-
-@dataclass(frozen=True)
-class Figures:
-    """The figures that are measured for one size."""
-
-    runs: int
-    mean_us: float
-    p50_us: float
-    p99_us: float
-    memory_bytes: float
-    flops_per_second: float
-
-
-@dataclass
-class Row:
-    """A row of the CSV file. The docstring of this module describes the columns."""
+    N and B are 0 if all sizes with this pair of C and H are skipped.
+    """
 
     gpu: str
     exercise: str
@@ -101,43 +70,33 @@ class Row:
         """A key that identifies the measurement: the GPU, the kernel's version, and the size."""
         return tuple(map(str, (self.gpu, self.exercise, self.source, self.dtype, self.N, self.C, self.H, self.B)))
 
+    def case(self, grid: Grid) -> Case:
+        """Return the case of the exercise at this size."""
+        name = f"N {self.N}, C {self.C}, H {self.H}, B {self.B}"
+        return Case(name, **grid.dims(self.B, self.H, self.N, self.head_dim))
 
-COLUMNS = [column.name for column in fields(Row)]
+
+COLUMNS = list(Row.__struct_fields__)
 
 
-def points(task: Exercise) -> list[Point]:
-    """Return all points of an exercise: first the pairs of C and H that are skipped, then the sizes, fastest first."""
+def plan(task: Exercise, gpu: str, source: str) -> list[Row]:
+    """Return all rows of an exercise: first the pairs of C and H that are skipped, then the sizes, fastest first."""
     if task.grid is None:
         raise GraderError(f"{task.name} has no grid of sizes", "A grid of sizes needs `grid=` in tasks.py.")
     allowed = task.grid.head_dims
     left_out, measured = [], []
-    for dtype in task.dtypes:
-        for width in WIDTHS:
-            for heads in HEADS:
-                pair = Point(task.name, dtype, 0, width, heads, 0)
-                if not pair.head_dim:
-                    left_out.append(
-                        Point(task.name, dtype, 0, width, heads, 0, f"{width} is not a multiple of {heads}")
-                    )
-                elif pair.head_dim not in allowed:
-                    note = f"the kernel does not support head_dim {pair.head_dim}, only {', '.join(map(str, allowed))}"
-                    left_out.append(Point(task.name, dtype, 0, width, heads, 0, note))
-                else:
-                    measured += [Point(task.name, dtype, n, width, heads, b) for n in LENGTHS for b in BATCHES]
-    return left_out + sorted(measured, key=lambda point: (point.B * point.C * point.N**2, point.B, point.H))
-
-
-def row_of(
-    point: Point, gpu: str, source: str, figures: Figures | None, peak: float, tensor_cores: bool, note: str
-) -> Row:
-    """Return the row for a point. ``peak`` is the operations per second of the GPU's tensor cores."""
-    row = Row(gpu, point.exercise, source, point.dtype, point.N, point.C, point.H, point.B, point.head_dim, note=note)
-    if figures is not None:
-        row.runs, row.memory_bytes = figures.runs, figures.memory_bytes
-        row.mean_us, row.p50_us, row.p99_us = figures.mean_us, figures.p50_us, figures.p99_us
-        row.tokens_per_second = 1e6 * point.B * point.N / figures.mean_us
-        row.tensor_core_percent = 100 * figures.flops_per_second / peak if tensor_cores else None
-    return row
+    for dtype, width, heads in itertools.product(task.dtypes, WIDTHS, HEADS):
+        head_dim, rest = divmod(width, heads)
+        pair = Row(gpu, task.name, source, dtype, 0, width, heads, 0, 0 if rest else head_dim)
+        if rest:
+            pair.note = f"{width} is not a multiple of {heads}"
+        elif head_dim not in allowed:
+            pair.note = f"the kernel does not support head_dim {head_dim}, only {', '.join(map(str, allowed))}"
+        if pair.note:
+            left_out.append(pair)
+        else:
+            measured += [structs.replace(pair, N=n, B=b) for n in LENGTHS for b in BATCHES]
+    return left_out + sorted(measured, key=lambda row: (row.B * row.C * row.N**2, row.B, row.H))
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -149,34 +108,23 @@ def read_rows(path: Path) -> list[Row]:
             reader = csv.reader(file)
             if next(reader, COLUMNS) != COLUMNS:
                 raise GraderError(f"{path} does not have the columns of a grid", "Name another file with --csv.")
-            return [_row(line) for line in reader if len(line) == len(COLUMNS)]
+            rows = [dict(zip(COLUMNS, (cell or None for cell in line))) for line in reader if len(line) == len(COLUMNS)]
+            return [msgspec.convert({**row, "note": row["note"] or ""}, Row, strict=False) for row in rows]
     except (OSError, ValueError, UnicodeDecodeError, csv.Error) as error:
         raise GraderError(f"{path} cannot be read: {error}", "Name another file with --csv.") from error
 
 
-def _row(cells: Sequence[str]) -> Row:
-    values: dict[str, str | int | float | None] = dict(zip(COLUMNS, cells))
-    for name in COLUMNS:
-        cell = str(values[name])
-        if name in ("N", "C", "H", "B", "head_dim"):
-            values[name] = int(cell)
-        elif name not in ("gpu", "exercise", "source", "dtype", "note"):
-            values[name] = None if not cell else int(cell) if name == "runs" else float(cell)
-    return Row(**values)  # type: ignore[arg-type]
-
-
 def run_grid(
-    every: Iterable[Point],
+    every: Iterable[Row],
     path: Path,
-    measure: Callable[[Point], Row],
-    key: Callable[[Point], tuple[str, ...]],
+    measure: Callable[[Row], Row],
     minutes: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Row | None]:
-    """Measure the points that are not in the file, append their rows to it, and yield the rows.
+    """Measure the rows that are not in the file, append them to it, and yield them.
 
-    Yield None for a point that is in the file. After ``minutes``, start no more points. A size that fails gets a row
-    with a note; a later run tries it again.
+    Yield None for a row that is in the file. After ``minutes``, start no more rows. A size that fails gets a note; a
+    later run tries it again.
     """
     began = clock()
     known = {row.key for row in read_rows(path) if row.mean_us is not None or not row.N}
@@ -184,29 +132,24 @@ def run_grid(
         path.parent.mkdir(parents=True, exist_ok=True)
         whole = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
         with path.open("a", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer = csv.writer(file, lineterminator="\n")
             if file.tell() == 0:
-                writer.writeheader()
+                writer.writerow(COLUMNS)
             if not whole:  # the previous run was stopped while it wrote a line
                 file.write("\n")
-            for point in every:
-                if key(point) in known:
+            for planned in every:
+                if planned.key in known:
                     yield None
                     continue
                 if clock() - began > 60 * minutes:
                     return
-                row = measure(point)
-                writer.writerow({name: _cell(value) for name, value in asdict(row).items()})
+                row = planned if planned.note else measure(planned)
+                cells = structs.astuple(row)
+                writer.writerow([f"{cell:.6g}" if isinstance(cell, float) else cell for cell in cells])
                 file.flush()
                 yield row
     except OSError as error:
         raise GraderError(f"{path} cannot be written: {error.strerror}", "Name another file with --csv.") from error
-
-
-def _cell(value: str | int | float | None) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return "" if value is None else str(value)
 
 
 def source_of(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Measures the points of a grid (``grader/judge/timing/grid.py``) on this machine's GPU."""
+"""Measures the sizes of a grid (``grader/judge/timing/grid.py``) on this machine's GPU."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from msgspec import structs
 
 from grader.course.task import Exercise
 from grader.execution.build.build import BuiltKernel, compile_kernel
@@ -18,7 +20,7 @@ from grader.frontend.prototype import parse_prototype, require_launcher
 from grader.judge.timing.bench import draw_on_gpu, faster_than_possible, rotation, time_in_child
 from grader.judge.timing.events import THOROUGH, percentiles
 from grader.judge.timing.floor import Limits, limits_of_gpu
-from grader.judge.timing.grid import Figures, Point, Row, row_of, source_of
+from grader.judge.timing.grid import Row, plan, source_of
 from grader.judge.timing.machine import gpu_name
 from grader.setup.errors import GraderError
 
@@ -27,11 +29,12 @@ TENSORS, COPIES = 4, 3
 
 
 class Measurer:
-    """Times a kernel file at one point after the other, in a child process that is restarted after a crash."""
+    """Times a kernel file at one size after the other, in a child process that is restarted after a crash."""
 
     def __init__(self, task: Exercise, path: Path) -> None:
         arch = gpu_architecture(task.architecture)
-        self.task, self.gpu, self.source = task, gpu_name(), source_of(path)
+        self.task = task
+        self.plan = plan(task, gpu_name(), source_of(path))
         self.limits: Limits = limits_of_gpu()
         self.kernel: BuiltKernel = compile_kernel(path, "cuda", checks=False, arch=arch)
         for dtype in task.dtypes:
@@ -39,27 +42,20 @@ class Measurer:
         self.runner = build_runner("cuda", arch)
         self._child: Child | None = None
 
-    def key(self, point: Point) -> tuple[str, ...]:
-        """Return the key of a point's row."""
-        return self._row(point, None, "").key
-
-    def measure(self, point: Point) -> Row:
-        """Time the kernel at a point and return the row. If that fails, the row has a note instead of figures."""
+    def measure(self, row: Row) -> Row:
+        """Time the kernel at a size and return the row with its figures. If that fails, it has a note instead."""
         import torch
 
-        if point.note:
-            return self._row(point, None, point.note)
-        needed = point.B * point.N * point.C * (TENSORS * ITEM_BYTES[point.dtype] + COPIES * ITEM_BYTES["f32"])
+        needed = row.B * row.N * row.C * (TENSORS * ITEM_BYTES[row.dtype] + COPIES * ITEM_BYTES["f32"])
         free = torch.cuda.mem_get_info()[0]
         if needed > free:
-            return self._row(
-                point, None, f"the tensors need {needed / 2**30:.3g} GiB, and {free / 2**30:.3g} GiB are free"
-            )
+            note = f"the tensors need {needed / 2**30:.3g} GiB, and {free / 2**30:.3g} GiB are free"
+            return structs.replace(row, note=note)
         try:
-            return self._row(point, self._time(point), "")
+            return self._time(row)
         except (GraderError, torch.OutOfMemoryError) as error:
             self.close()
-            return self._row(point, None, str(error).splitlines()[0])
+            return structs.replace(row, note=str(error).splitlines()[0])
         finally:
             torch.cuda.empty_cache()
 
@@ -69,11 +65,12 @@ class Measurer:
             self._child.stop()
         self._child = None
 
-    def _time(self, point: Point) -> Figures:
-        assert self.task.grid is not None
-        case = point.case(self.task.grid)
-        seed = self.task.case_seed(secrets.randbits(48), case, point.dtype)
-        call = draw_on_gpu(self.task, case, point.dtype, seed)
+    def _time(self, row: Row) -> Row:
+        grid = self.task.grid
+        assert grid is not None
+        case = row.case(grid)
+        seed = self.task.case_seed(secrets.randbits(48), case, row.dtype)
+        call = draw_on_gpu(self.task, case, row.dtype, seed)
         inputs = sum(tensor.numel() * tensor.element_size() for tensor in call.tensors.values())
         sets, flush = rotation(inputs, self.limits.l2_bytes)
         if self._child is None:
@@ -83,17 +80,21 @@ class Measurer:
             runs = THOROUGH.runs_for(min(first))
             times = time_in_child(self.task, call, buffers, self._child, runs, sets, flush)
             outputs = sum(place.bytes for place in buffers.outputs.values())
-        mean = sum(times) / len(times)
         at = percentiles(times)
         if faster := faster_than_possible(at["p50_us"], self.limits.floor_us(self.task, call)):
             raise GraderError(faster)
-        flops = self.task.operations(call) or 0.0
-        return Figures(len(times), mean, at["p50_us"], at["p99_us"], inputs + outputs, flops / (mean * 1e-6))
-
-    def _row(self, point: Point, figures: Figures | None, note: str) -> Row:
-        grid = self.task.grid
-        peak, tensor_cores = self.limits.operations_per_second, grid is not None and grid.tensor_cores
-        return row_of(point, self.gpu, self.source, figures, peak, tensor_cores, note)
+        mean = sum(times) / len(times)
+        percent = 1e8 * (self.task.operations(call) or 0.0) / mean / self.limits.operations_per_second
+        return structs.replace(
+            row,
+            runs=len(times),
+            mean_us=mean,
+            p50_us=at["p50_us"],
+            p99_us=at["p99_us"],
+            tokens_per_second=1e6 * row.B * row.N / mean,
+            memory_bytes=float(inputs + outputs),
+            tensor_core_percent=percent if grid.tensor_cores else None,
+        )
 
 
 @contextmanager

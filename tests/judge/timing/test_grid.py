@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from grader.cli.bench_grid import bench_grid
 from grader.course import Course
 from grader.course.task import Exercise
 from grader.judge.timing import grid
-from grader.judge.timing.grid import Figures, Point, Row, points, read_rows, row_of, run_grid
+from grader.judge.timing.grid import Row, plan, read_rows, run_grid
 from grader.report.grid_plot import kernels, save_plot, series
 from grader.setup.errors import GraderError
 
@@ -22,19 +22,22 @@ def task(name: str) -> Exercise:
     return Course().find(name).load()
 
 
-def measured(point: Point) -> Row:
+def points(exercise: Exercise) -> list[Row]:
+    return plan(exercise, "NVIDIA H200", "abc")
+
+
+POINT = Row("NVIDIA H200", "day/x", "abc", "f32", 1024, 512, 8, 1, 64)
+
+
+def measured(row: Row) -> Row:
     """Return a row of 512 tokens per microsecond, with numbers of few digits."""
-    mean = point.B * point.N / 512
-    figures = None if point.note else Figures(20, mean, mean / 2, 2 * mean, 1e6, 1e12)
-    return row_of(point, "NVIDIA H200", "abc", figures, 1e15, point.dtype != "f32", point.note)
+    mean = row.B * row.N / 512
+    figures = {"mean_us": mean, "p50_us": mean / 2, "p99_us": 2 * mean, "tokens_per_second": 5.12e8}
+    return structs.replace(row, runs=20, memory_bytes=1e6, tensor_core_percent=0.1, **figures)
 
 
-def key(point: Point) -> tuple[str, ...]:
-    return measured(point).key
-
-
-def collect(path: Path, every: list[Point], minutes: float = 1e9, clock=lambda: 0.0) -> list[Row | None]:
-    return list(run_grid(every, path, measured, key, minutes, clock))
+def collect(path: Path, every: list[Row], minutes: float = 1e9, clock=lambda: 0.0) -> list[Row | None]:
+    return list(run_grid(every, path, measured, minutes, clock))
 
 
 def test_every_pair_is_measured_or_left_out_with_a_reason():
@@ -61,7 +64,7 @@ def test_an_exercise_without_a_grid_says_so():
 def test_sizes_become_calls_of_the_exercise(entry):
     exercise = entry.load()
     for head_dim in exercise.grid.head_dims:
-        point = Point(entry.name, exercise.dtypes[0], 8, 8 * head_dim, 8, 2)
+        point = Row("", entry.name, "", exercise.dtypes[0], 8, 8 * head_dim, 8, 2, head_dim)
         call = exercise.call(point.case(exercise.grid), point.dtype, 1)
         assert call.dims["head_dim"] == head_dim
         (shape,) = (shape for name, shape in call.output_shapes.items() if name == "out")
@@ -78,9 +81,8 @@ def test_rows_come_back_from_the_file(tmp_path):
     rows = collect(tmp_path / "out" / "grid.csv", every)
     assert read_rows(tmp_path / "out" / "grid.csv") == rows
     point, row = every[-1], rows[-1]
-    assert row.tokens_per_second == 5.12e8 and row.tensor_core_percent is None
+    assert row.tokens_per_second == 5.12e8
     assert (row.N, row.C, row.H, row.B, row.head_dim) == (point.N, point.C, point.H, point.B, point.C // point.H)
-    assert measured(dataclasses.replace(point, dtype="f16")).tensor_core_percent == pytest.approx(0.1)
     left_out = [row for row in rows if row.note]
     assert left_out and all(row.mean_us is None and row.N == 0 for row in left_out)
 
@@ -92,7 +94,7 @@ def test_a_run_stops_at_the_time_limit_and_the_next_continues(tmp_path):
     assert len(first) == 6
     second = collect(path, every)
     assert second[:6] == [None] * 6 and None not in second[6:]
-    assert [row.key for row in read_rows(path)] == [key(point) for point in every]
+    assert [row.key for row in read_rows(path)] == [point.key for point in every]
     assert collect(path, every) == [None] * 20
 
 
@@ -106,9 +108,9 @@ def test_a_line_that_was_cut_off_is_measured_again(tmp_path):
 
 
 def test_a_size_that_failed_is_tried_again(tmp_path):
-    path, point = tmp_path / "grid.csv", Point("day/x", "f32", 1024, 512, 8, 1)
-    failing = lambda point: row_of(point, "NVIDIA H200", "abc", None, 1e15, False, "no memory")  # noqa: E731
-    assert [row.note for row in run_grid([point], path, failing, key, 1)] == ["no memory"]
+    path, point = tmp_path / "grid.csv", POINT
+    failing = run_grid([point], path, lambda row: structs.replace(row, note="no memory"), 1)
+    assert [row.note for row in failing] == ["no memory"]
     assert collect(path, [point])[0].mean_us == 2.0
     assert collect(path, [point]) == [None]
 
@@ -123,11 +125,10 @@ def test_another_file_is_not_written_to(tmp_path, content):
 
 
 def test_a_new_source_is_another_measurement(tmp_path):
-    path, point = tmp_path / "grid.csv", Point("day/x", "f32", 1024, 512, 8, 1)
-    old = measured(point)
-    new = dataclasses.replace(old, source="def", mean_us=1.0)
-    collect(path, [point])
-    list(run_grid([point], path, lambda point: new, lambda point: new.key, 1))
+    path = tmp_path / "grid.csv"
+    new = structs.replace(measured(POINT), source="def", mean_us=1.0)
+    collect(path, [POINT])
+    list(run_grid([new], path, lambda row: row, 1))
     assert [row.source for row in read_rows(path)] == ["abc", "def"]
     assert kernels(read_rows(path)) == {"x (f32) on NVIDIA H200": [new]}
 
@@ -141,7 +142,7 @@ def test_without_a_gpu_there_is_a_message(tmp_path, monkeypatch):
 
 def test_the_plot(tmp_path):
     every = points(task("mixed_precision_attention"))
-    rows = [measured(point) for point in every if point.dtype == "f16"]
+    rows = [row if row.note else measured(row) for row in every if row.dtype == "f16"]
     ((name, drawn),) = kernels(rows).items()
     assert name == "mixed_precision_attention (f16) on NVIDIA H200"
     (lengths,) = {tuple(row.N for row in points) for points in series(drawn, 32).values()}
