@@ -25,7 +25,7 @@ import os
 import platform
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,7 @@ def bench(
     machine: Machine | None = None,
     compiled: bool = True,
     pace: Pace = THOROUGH,
-    sizes: Sequence[str] | None = None,
+    sizes: Collection[tuple[str, str]] | None = None,
     command: str = "",
     on_progress: Callable[[str], None] | None = None,
     jail: Jail = NO_JAIL,
@@ -107,7 +107,7 @@ def bench(
         machine: the machine of an earlier report of this process, which is then not measured again.
         compiled: true to compare with torch.compile as well, which takes seconds for each size.
         pace: how often the kernel and torch take turns, and how long each turn is.
-        sizes: the names of the sizes to time; None for all.
+        sizes: the sizes to time, each with a dtype; None for all.
         command: the command line that the report names.
         on_progress: a function that is called with the name of each step.
         jail: the kernel's sandbox on a GPU; by default none, so the kernel has the user's rights.
@@ -150,7 +150,7 @@ def _on_gpu(
     machine: Machine,
     compiled: bool,
     pace: Pace,
-    sizes: Sequence[str] | None,
+    sizes: Collection[tuple[str, str]] | None,
     say: Callable[[str], None],
     jail: Jail,
 ) -> list[Timing]:
@@ -167,7 +167,7 @@ def _on_gpu(
     shared = True
     with Child(runner, kernel.library, kernel.libsim, jail=jail) as child:
         for case, dtype in task.timed_sizes():
-            if sizes is not None and case.name not in sizes:
+            if sizes is not None and (case.name, dtype) not in sizes:
                 continue
             require_launcher(kernel.launchers, parse_prototype(task.prototype(dtype)), path.name)
             say(f"{case.name} ({dtype})")

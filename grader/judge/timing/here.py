@@ -178,13 +178,10 @@ class Measurer:
     def _bench(self, entry: Entry, task: Exercise, sizes: list[Size]) -> list[Timing]:
         import torch
 
-        cases = [
-            Bench(case.name, dtypes=(dtype,), inputs=case.inputs, offsets=case.offsets, before=case.before, **case.dims)
-            for case, dtype in sizes
-        ]
-        only = dataclasses.replace(task, bench=cases, torch_baseline=None, time_bars=[])
+        only, chosen = dataclasses.replace(task, torch_baseline=None), {(case.name, dtype) for case, dtype in sizes}
         try:
-            return bench(only, entry.solution, machine=self._machine, compiled=False, on_progress=self.say).timings
+            report = bench(only, entry.solution, machine=self._machine, sizes=chosen, on_progress=self.say)
+            return report.timings
         except torch.OutOfMemoryError as error:
             raise GraderError("the GPU's memory is not large enough") from error
         finally:

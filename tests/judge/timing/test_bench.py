@@ -250,7 +250,7 @@ def test_a_whole_bench(entry: Entry, pretended_gpu: None) -> None:
         assert timing.minimum_us <= timing.mean_us <= timing.maximum_us and timing.p99_us <= timing.maximum_us
         assert timing.bytes == 8 * timing.dims["n"] and timing.torch_eager_us == 3.0 and timing.torch_compile_us is None
         assert timing.percent_of_roofline and timing.torch_ratio and timing.note == "" and timing.copy_us == 3.0
-    assert b.bench(entry, sizes=["large"], compiled=False).timings[0].name == "large"
+    assert b.bench(entry, sizes={("large", "f32")}, compiled=False).timings[0].name == "large"
     assert json.loads(recordings.record(report, entry).read_text())["exercises"]["twice"]["device"] == "cuda"
 
 

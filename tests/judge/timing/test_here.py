@@ -168,8 +168,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         if state.broken:
             raise GraderError(f"{file.name}:7: too much shared memory\nmore")
 
-    def bench(task: Exercise, file: Path, **options: object) -> BenchReport:
-        sizes = [(case.name, dtype) for case in task.bench for dtype in case.dtypes or ()]
+    def bench(task: Exercise, file: Path, *, sizes: set[tuple[str, str]], **options: object) -> BenchReport:
         state.asked.append(sizes)
         assert task.torch_baseline is None and options["machine"] is MACHINE
         for size in sizes:
