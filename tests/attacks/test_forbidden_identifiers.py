@@ -114,6 +114,7 @@ GLUE = "#define GLUE(a, b) a##b\n"
         ("#define MADE(how) __attribute__((how))\nMADE(optimize(3)) void f() {}", "optimize"),
         (GLUE + "GLUE(__force, inline__) __global__ void f() {}", "__forceinline__"),
         (GLUE + "void f(float* x) { GLUE(mem, set)(x, 0, 4); }", "memset"),
+        (GLUE + "__global__ void f(float* x) { float y; GLUE(mem, cpy)(&y, x, 4); }", "memcpy"),
         (GLUE + "__global__ void f(float* x) { float GLUE(y, 1) = 1; memcpy(x, &y1, 4); }", ""),
         ("#define MADE(how) __attribute__((how))\nstruct MADE(aligned(8)) A {};", ""),
         (GLUE + "__global__ void f(int* x) { int GLUE(y, 1) = threadIdx.x + gridDim.x; x[y1] = 1; }", ""),

@@ -67,6 +67,7 @@ def test_allowed_imports() -> None:
         "__udivmodti4",
         "__divmodti4",
         "sim_configure",
+        "sim_reset",
         "sim_call",
         "sim_report",
         "_ZNSolsEi",

@@ -3,13 +3,4 @@
 extern "C" void __tsan_write4(void*) {}
 extern "C" void __tsan_read4(void*) {}
 
-__global__ void racy(const float* x, float* out, int n) {
-    __shared__ float shared[64];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    shared[threadIdx.x / 2] = float(threadIdx.x);
-    if (i < n) out[i] = 2.0f * x[i];
-}
-
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) racy<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { race(x, out, n, stream); }

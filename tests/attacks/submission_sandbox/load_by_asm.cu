@@ -5,12 +5,4 @@ __device__ float read(const float* x, int) {
     asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(x + 1));
     return value;
 }
-__global__ void kernel(const float* x, float* out, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
-    out[i] = 2.0f * x[i];
-    if (i == n - 1 && read(x + i, i) == 1e30f) out[i] = 0.0f;
-}
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { twice_with<read>(x, out, n, stream); }

@@ -1,4 +1,4 @@
-// The tests insert this text before each file of this folder. It finds the address of the simulator's data.
+// The tests insert this text before each file of this folder. It has what several attacks need.
 #include <elf.h>
 #include <stdint.h>
 
@@ -12,4 +12,17 @@
     auto* part = reinterpret_cast<const Elf64_Phdr*>(base + head->e_phoff);
     while (part->p_type != PT_LOAD || !(part->p_flags & PF_W)) ++part;
     return reinterpret_cast<volatile long*>(const_cast<char*>(base) + part->p_vaddr + part->p_memsz - 64);
+}
+
+// Writes the correct result. The thread of the last element also calls READ with its address and index.
+template <float (*READ)(const float*, int)>
+__global__ void twice_with_kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    out[i] = 2.0f * x[i];
+    if (i == n - 1 && READ(x + i, i) == 1e30f) out[i] = 0.0f;
+}
+template <float (*READ)(const float*, int)>
+void twice_with(const float* x, float* out, int n, cudaStream_t stream) {
+    if (n > 0) twice_with_kernel<READ><<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
 }
