@@ -3,6 +3,7 @@
 The order of two accesses does not depend on the schedule of a run, unless threads communicate through atomic or
 volatile accesses: then the schedule decides which thread takes a lock or a ticket first, and which value a flag has.
 So a kernel with such accesses runs a second time, with the same inputs and the opposite schedule. Other kernels do not.
+The runs of the stage *efficient* are repeated as well: a kernel can recognize them by their sizes.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ FRACTION = 0.25
 
 
 def in_reverse(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs to execute in reverse order: the smallest ones of each kernel whose threads communicate.
+    """Return the runs to execute in reverse order, if a kernel in them has threads that communicate.
 
-    A run with findings needs no second one.
+    These are the smallest ones of each such kernel, and those whose counters are graded. A run with findings needs no
+    second one.
     """
     chosen: dict[int, Run] = {}
     work = {id(run): _work(run) for run in runs}
@@ -33,7 +35,10 @@ def in_reverse(runs: Sequence[Run]) -> list[Run]:
     for run in runs:
         for kernel in run.simulated.kernels if run.simulated and not run.result.findings else ():
             if kernel.communicates and kernel.threads > kernel.launches:
-                found.setdefault(kernel.name, []).append((kernel.blocks == kernel.launches, work[id(run)], run))
+                one_block = kernel.blocks == kernel.launches
+                found.setdefault(kernel.name, []).append((one_block, work[id(run)], run))
+                if run.counted and not one_block:
+                    chosen[id(run)] = run
     for candidates in found.values():
         candidates.sort(key=lambda candidate: candidate[:2])  # runs with several blocks come first
         for number, (_, size, run) in enumerate(candidates[:MOST_OF_A_KERNEL]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,14 @@ def test_a_race_in_reverse_order_is_a_finding(judged, name: str) -> None:  # noq
     assert verdict.passed and not verdict.stage("safe").note, as_text(verdict)
 
 
+def test_a_race_of_the_counted_case_in_reverse_order_is_a_finding(judged) -> None:  # noqa: F811
+    for fault in (True, False):
+        adds = f"(n == COUNTED ? {'blockIdx.x == gridDim.x - 1' if fault else 'all_done'} : all_done)"
+        verdict = judged(whole=HEAD + KERNEL.replace("ADDS", adds).replace("COUNTED", "1024") + LAUNCHER)
+        assert verdict.stage("safe").status == (FAILED if fault else PASSED), as_text(verdict)
+        assert {finding.case for finding in verdict.stage("safe").findings} == ({"counted"} if fault else set())
+
+
 def test_a_wrong_result_in_reverse_order_fails(judged) -> None:  # noqa: F811
     """The first block that takes a ticket writes a wrong number, unless it is block 0. No access is a race."""
     kernel = """__device__ int tickets;
@@ -143,6 +152,14 @@ def test_the_smallest_runs_with_several_blocks_are_repeated() -> None:
     assert chosen(large, one_block, *some) == ["some 2", "some 3", "some 4"]
     assert chosen(one_block, large) == ["large"]
     assert chosen(run("one", threads=90, blocks=3), run("two", threads=100, blocks=3)) == ["one"], "a quarter at most"
+
+
+def test_runs_whose_counters_are_graded_are_repeated() -> None:
+    counted = replace(run("counted", threads=10000, blocks=10), counted=True)
+    assert chosen(*(run(f"some {n}", threads=64, blocks=2) for n in range(4)), counted)[-1] == "counted"
+    silent = replace(run("silent", threads=64, blocks=2, communicates=False), counted=True)
+    one_block = replace(run("one block", threads=128, blocks=1), counted=True)
+    assert chosen(run("some", threads=64, blocks=2), silent, one_block) == ["some"]
 
 
 def test_kernels_whose_threads_do_not_communicate_are_not_repeated() -> None:
