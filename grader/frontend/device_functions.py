@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 
 from grader.frontend.declarations import is_constant, kind_of_brace, strip_attributes, words_before_parameters
-from grader.frontend.kernel_definitions import KernelDefinition, LaunchBounds, cluster_dimensions
+from grader.frontend.kernel_definitions import CLUSTER_DIMS, LAUNCH_BOUNDS, KernelAttribute, KernelDefinition
 from grader.frontend.limits import spend
 from grader.frontend.local_arrays import LocalArrays
 from grader.frontend.region import Region
@@ -20,12 +20,15 @@ class DeviceFunctions:
     """Translates the declarations and bodies of device functions. It knows the kernels and their launch bounds."""
 
     def __init__(
-        self, region: Region, kernels: Mapping[str, list[KernelDefinition]], launch_bounds: LaunchBounds
+        self,
+        region: Region,
+        kernels: Mapping[str, list[KernelDefinition]],
+        attributes: Mapping[str, KernelAttribute],
     ) -> None:
         self.region = region
         self.source, self.tokens = region.source, region.tokens
         self.kernels = kernels
-        self.launch_bounds = launch_bounds
+        self.launch_bounds, self.clusters = attributes[LAUNCH_BOUNDS], attributes[CLUSTER_DIMS]
 
     def translate(self, declaration: Sequence[Token], brace: int) -> str:
         """Translate the function whose body begins at ``brace``. Return the text that follows the function."""
@@ -43,8 +46,8 @@ class DeviceFunctions:
         A kernel template is not registered; instead, the dimensions are passed to each of its launches. In both cases
         the kernel's threads check that the launch used the dimensions. Return the text that follows the kernel.
         """
-        words = words_before_parameters(declaration)
-        cluster = cluster_dimensions(declaration)
+        words = words_before_parameters(self.clusters.expanded(declaration))
+        cluster = ", ".join(self.clusters.arguments(declaration))
         if "__global__" not in words or not cluster:
             return ""
         check = f" ::sim::require_clusters(::sim::Site{{__LINE__, 0}}, {cluster});"
@@ -59,7 +62,7 @@ class DeviceFunctions:
         words = words_before_parameters(self.launch_bounds.expanded(declaration))
         if "__global__" not in words:
             return
-        most = self.launch_bounds.most_threads(declaration)
+        most = next(iter(self.launch_bounds.arguments(declaration)), "")
         if not most:  # another declaration of the kernel may have it
             name = next((t for t in declaration if t.text == words[-1]), declaration[-1])
             line = self.source.line(name.start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,8 @@ from grader.frontend.macros import Expander, macros_with
 from grader.frontend.rewrite_error import error_at
 from grader.frontend.tokens import Source, Token, closing, join, split_commas
 
-_ATTRIBUTES = ("__launch_bounds__", "__attribute__", "__maxnreg__", "__cluster_dims__")
+LAUNCH_BOUNDS, CLUSTER_DIMS = "__launch_bounds__", "__cluster_dims__"
+_ATTRIBUTES = (LAUNCH_BOUNDS, "__attribute__", "__maxnreg__", CLUSTER_DIMS)
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
     found: dict[str, list[KernelDefinition]] = {}
     tokens = source.tokens
     macros = macros_with(source, "__forceinline__")
-    launch_bounds = LaunchBounds(source)
+    attributes = kernel_attributes(source)
     functions = _host_functions(tokens)
     start = 0  # the index where the current declaration begins, after the last ; { or }
     known = 0  # the index where the parameters of the last kernel end
@@ -81,21 +83,21 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
             _refuse_reference(source, tokens[k], part)
         types = [join([t for t in part if t.kind == "mark" or t is not part[-1]]) for part in parameters]
         pointers = tuple(any(t.text in ("*", "[") for t in part) for part in parameters)
-        head = tokens[start:k]
+        declaration = tokens[start : _end_of_declaration(tokens, close)]
         is_template = any(t.text == "template" for t in tokens[start:i])
-        cluster = _arguments_of(head, "__cluster_dims__")
-        if is_template and {t.text for t in cluster} & _template_names(tokens[start:i]):
-            cluster = []
+        cluster = ", ".join(attributes[CLUSTER_DIMS].arguments(declaration))
+        if is_template and {*re.findall(r"\w+", cluster)} & _template_names(tokens[start:i]):
+            cluster = ""
         kernel = KernelDefinition(
             tokens[k].text,
             needed,
             ", ".join(types),
             source.line(tokens[k].start),
             is_template,
-            join(cluster),
+            cluster,
             pointers,
             tokens[k].text not in functions,
-            launch_bounds.most_threads(tokens[start : _end_of_declaration(tokens, close)]),
+            next(iter(attributes[LAUNCH_BOUNDS].arguments(declaration)), ""),
         )
         found.setdefault(kernel.name, []).append(kernel)
     return {name: _with_bounds_of_declarations(kernels) for name, kernels in found.items()}
@@ -145,30 +147,32 @@ def _host_functions(tokens: Sequence[Token]) -> set[str]:
     return found
 
 
-def cluster_dimensions(head: Sequence[Token]) -> str:
-    """Return the text between the parentheses of ``__cluster_dims__`` in a declaration; empty without one."""
-    return join(_arguments_of(head, "__cluster_dims__"))
+class KernelAttribute:
+    """Finds one attribute, such as ``__launch_bounds__``, in the declarations of a file, also inside macros."""
 
-
-class LaunchBounds:
-    """Finds ``__launch_bounds__`` in the declarations of a file, also where macros contain it."""
-
-    def __init__(self, source: Source) -> None:
-        self._macros = macros_with(source, "__launch_bounds__")
+    def __init__(self, source: Source, name: str) -> None:
+        self._name = name
+        self._macros = macros_with(source, name)
         self._expander = Expander(source) if source.macros else None
-        self._preprocessed = source.launch_bounds
+        self._preprocessed = {
+            kernel: found for (attribute, kernel), found in source.attributes.items() if attribute == name
+        }
 
     def expanded(self, declaration: Sequence[Token]) -> Sequence[Token]:
-        """Return a declaration with its macros expanded if they affect ``__launch_bounds__``."""
-        affected = any(t.text == "__launch_bounds__" or t.text in self._macros for t in declaration)
+        """Return a declaration with its macros expanded if they affect the attribute."""
+        affected = any(t.text == self._name or t.text in self._macros for t in declaration)
         return self._expander.expanded(declaration) if self._expander and affected else declaration
 
-    def most_threads(self, declaration: Sequence[Token]) -> str:
-        """Return the first argument of ``__launch_bounds__`` in a declaration; empty without one."""
-        arguments = split_commas(_arguments_of(self.expanded(declaration), "__launch_bounds__"))
-        if arguments:
-            return join(arguments[0])
-        return next((self._preprocessed[t.text] for t in declaration if t.text in self._preprocessed), "")
+    def arguments(self, declaration: Sequence[Token]) -> list[str]:
+        """Return the attribute's arguments in a declaration; empty without the attribute."""
+        if arguments := split_commas(_arguments_of(self.expanded(declaration), self._name)):
+            return [join(argument) for argument in arguments]
+        return next((self._preprocessed[t.text] for t in declaration if t.text in self._preprocessed), [])
+
+
+def kernel_attributes(source: Source) -> dict[str, KernelAttribute]:
+    """Return the attributes that limit the launches of a kernel."""
+    return {name: KernelAttribute(source, name) for name in (LAUNCH_BOUNDS, CLUSTER_DIMS)}
 
 
 def _arguments_of(head: Sequence[Token], attribute: str) -> list[Token]:

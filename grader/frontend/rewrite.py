@@ -33,7 +33,7 @@ from grader.frontend.edits import Rewritten, apply
 from grader.frontend.execution_space import check_execution_spaces
 from grader.frontend.global_variables import GlobalVariables
 from grader.frontend.host_names import host_names
-from grader.frontend.kernel_definitions import KernelDefinition, LaunchBounds, find_kernels
+from grader.frontend.kernel_definitions import KernelAttribute, KernelDefinition, find_kernels, kernel_attributes
 from grader.frontend.launch_syntax import angle_opening, is_triple
 from grader.frontend.launches import LAUNCH_CALLS, Launches
 from grader.frontend.limits import spend
@@ -103,9 +103,9 @@ def rewrite(
         if macro.body:
             parameters = frozenset(macro.parameters or ())
             regions.append(Region(source, macro.body, on_host, alone, macro.name, parameters))
-    launch_bounds = LaunchBounds(source)
+    attributes = kernel_attributes(source)
     for region in regions:
-        _RegionRewriter(region, kernels, launch_bounds).run()
+        _RegionRewriter(region, kernels, attributes).run()
     return apply(source.text, (edit for region in regions for edit in region.edits))
 
 
@@ -143,14 +143,17 @@ class _RegionRewriter:
     """Translates the tokens of a region in one pass, in which it keeps track of the open braces."""
 
     def __init__(
-        self, region: Region, kernels: Mapping[str, list[KernelDefinition]], launch_bounds: LaunchBounds
+        self,
+        region: Region,
+        kernels: Mapping[str, list[KernelDefinition]],
+        attributes: Mapping[str, KernelAttribute],
     ) -> None:
         self.region = region
         self.source, self.tokens, self.kernels = region.source, region.tokens, kernels
         self.launches = Launches(region, kernels)
         self.shared_arrays = SharedArrays(region)
         self.global_variables = GlobalVariables(region)
-        self.functions = DeviceFunctions(region, kernels, launch_bounds)
+        self.functions = DeviceFunctions(region, kernels, attributes)
         # Treat a macro's body as code inside a function, because it may contain launches and shared arrays.
         self.scope = _Scope("block" if region.macro else "namespace")
         self.saved: list[_Scope] = []  # the scope at each #if without its #endif yet

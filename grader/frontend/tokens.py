@@ -91,8 +91,8 @@ class Source:
         """True if the variables of device memory have internal linkage: see ``rewrite``."""
         self.architecture: int | None = None
         """The compute capability (times ten) of the target device; None for the default."""
-        self.launch_bounds: Mapping[str, str] = {}
-        """The launch bounds of kernels that a preprocessor has found, by the kernel's name."""
+        self.attributes: Mapping[tuple[str, str], list[str]] = {}
+        """The arguments of attributes that a preprocessor has found, by the names of attribute and kernel."""
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._read()
 

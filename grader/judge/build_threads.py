@@ -64,9 +64,9 @@ class Threads(Building):
 
     def _compile(self) -> Compiled:
         plan, run = self._plan.result(), self._run_compiler()
-        if self._job.device == "cpu" and (bounds := instrumentation_bypass.launch_bounds(plan, run)):
+        if self._job.device == "cpu" and (found := instrumentation_bypass.kernel_attributes(plan, run)):
             plan = plan_kernel(
-                plan.file, checks=True, text=plan.original, arch=self._job.architecture, launch_bounds=bounds
+                plan.file, checks=True, text=plan.original, arch=self._job.architecture, attributes=found
             )
         built = build(plan, functools.partial(compile_directly, run=run))
         refused = None
@@ -103,11 +103,11 @@ class Threads(Building):
                 f"Write the kernel without {macro}. If the macro is your own, rename it: names that begin with an "
                 "underscore, CU_ or CUDA belong to compilers and libraries.",
             )
-        if instrumentation_bypass.hides_launch_bounds(kernel.plan, self._run_compiler()):
+        if hidden := instrumentation_bypass.hides_attribute(kernel.plan, self._run_compiler()):
             raise BuildError(
-                f"{name} has __launch_bounds__ in a macro that the front end cannot expand: a macro with several "
+                f"{name} has {hidden} in a macro that the front end cannot expand: a macro with several "
                 "definitions, in an #if, or with ##.",
-                "Write __launch_bounds__ in the kernel's declaration.",
+                f"Write {hidden} in the kernel's declaration.",
             )
         names = imports.refused(kernel.library, kernel.libsim)
         if kernel.plan.compiler.family == "gcc" and imports.entries_in_constants(kernel.library.read_bytes()):

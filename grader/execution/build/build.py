@@ -234,17 +234,17 @@ def plan_kernel(
     text: str | None = None,
     compiler: str | Compiler | None = None,
     arch: str | None = None,
-    launch_bounds: Mapping[str, str] | None = None,
+    attributes: Mapping[tuple[str, str], list[str]] | None = None,
 ) -> BuildPlan:
     """Read and translate a kernel file without running a compiler. Raise RewriteError or PrototypeError.
 
     With ``operations``, the simulator also counts floating-point operations and divergence. This requires ``checks``.
-    ``launch_bounds`` has the launch bounds of kernels that the front end cannot find, because of a macro.
+    ``attributes`` are those of kernels that the front end cannot find, because of a macro: see ``Source``.
     """
     path = Path(path)
     original = read_kernel_file(path) if text is None else text
     source = Source(original)
-    source.launch_bounds = launch_bounds or {}
+    source.attributes = attributes or {}
     try:
         check_limits(source)
     except RewriteError as problem:

@@ -10,18 +10,19 @@ from __future__ import annotations
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from grader.execution.submission_sandbox import forbidden_identifiers
+from grader.frontend import kernel_definitions
 from grader.frontend.constructs import COMPILERS_OWN
 from grader.frontend.declarations import words_before_parameters
-from grader.frontend.kernel_definitions import find_kernels
+from grader.frontend.kernel_definitions import CLUSTER_DIMS, LAUNCH_BOUNDS, find_kernels
 from grader.frontend.macros import unexpanded_with
 from grader.frontend.rewrite import COPIES
 from grader.frontend.rewrite_error import RewriteError
-from grader.frontend.tokens import Source
+from grader.frontend.tokens import Source, Token
 from grader.frontend.toolchain.compilers import Compiler
 from grader.frontend.toolchain.process import Command, RunCommand
 
@@ -33,8 +34,9 @@ _PARTS = ("sanitize", "disable_sanitizer")
 _HOST_INSTRUCTION = re.compile(r"_mm\d*_\w+|__builtin_(ia32|aarch64|arm|neon)\w*|.*(intrin|arm_neon|arm_sve)\.h.*")
 _GLUE = re.compile(r"##|%:%:|__CONCAT|_ElfW")  # __CONCAT and _ElfW are macros of the C library with ##
 _PASTES = re.compile(rf"{_GLUE.pattern}|\b__attribute\w*")
-_KEPT = ("__global__", "__device__", "__host__", "__forceinline__", "__launch_bounds__")
-_CHECKS_BOUNDS = ["{", "::", "sim", "::", "require_launch_bounds"]
+_CHECKED = {LAUNCH_BOUNDS: "require_launch_bounds", CLUSTER_DIMS: "require_clusters"}
+"""For each attribute of kernels that limits launches, the function of the simulator that checks it."""
+_KEPT = ("__global__", "__device__", "__host__", "__forceinline__", *_CHECKED)
 _LINEMARKER = re.compile(r'# [0-9]+ "([^"]*)"')
 
 
@@ -98,44 +100,51 @@ def _bypassing_words(source: Source) -> Iterator[str]:
     yield from forbidden_identifiers.refused_words(source)
 
 
-def launch_bounds(plan: Plan, run: RunCommand) -> dict[str, str]:
-    """Return the launch bounds that the compiler's preprocessor finds, by kernel.
+def kernel_attributes(plan: Plan, run: RunCommand) -> dict[tuple[str, str], list[str]]:
+    """Return the arguments of attributes that only the compiler's preprocessor can find, by attribute and kernel.
 
-    The front end cannot expand a macro with several definitions, or in an ``#if``. The result is empty if no such macro
-    contains ``__launch_bounds__``, and lacks kernels whose overloads have different bounds.
+    The front end cannot expand a macro with several definitions, or in an ``#if``. The result lacks kernels whose
+    overloads have different arguments.
     """
-    if not unexpanded_with(plan.source, "__launch_bounds__"):
+    if not any(unexpanded_with(plan.source, attribute) for attribute in _CHECKED):
         return {}
-    try:
-        kernels = find_kernels(Source(_expanded(plan.original, plan, run)))
-    except RewriteError:
-        return {}
-    bounds = {name: {kernel.most_threads for kernel in same} for name, same in kernels.items()}
-    return {name: most for name, (most, *others) in bounds.items() if most and not others}
+    source = Source(_expanded(plan.original, plan, run))
+    attributes = kernel_definitions.kernel_attributes(source)
+    found: dict[tuple[str, str], list[list[str]]] = {}
+    for declaration, _ in _declarations(source.tokens):
+        words = words_before_parameters(declaration)
+        for name, attribute in attributes.items() if "__global__" in words else ():
+            found.setdefault((name, words[-1]), []).append(attribute.arguments(declaration))
+    return {key: first for key, (first, *others) in found.items() if first and all(one == first for one in others)}
 
 
-def hides_launch_bounds(plan: Plan, run: RunCommand) -> bool:
-    """Return whether a kernel has ``__launch_bounds__`` that the front end has not found, because of a macro."""
+def hides_attribute(plan: Plan, run: RunCommand) -> str:
+    """Return an attribute of a kernel that the front end has not found, because of a macro; empty if there is none."""
     source = plan.source
-    written = "__launch_bounds__" in plan.original or _GLUE.search(plan.original)
+    written = any(attribute in plan.original for attribute in _CHECKED) or _GLUE.search(plan.original)
     if not source.macros or not written:
-        return False
-    tokens = Source(_expanded(plan.text, plan, run)).tokens
-    bounded: set[str] = set()
-    checked: set[str] = set()
+        return ""
+    has: set[tuple[str, str]] = set()
+    checked: set[tuple[str, str]] = set()
+    for declaration, body in _declarations(Source(_expanded(plan.text, plan, run)).tokens):
+        for name in words_before_parameters(declaration)[-1:]:
+            has.update((attribute, name) for attribute in _CHECKED if any(t.text == attribute for t in declaration))
+            checked.update((attribute, name) for attribute, check in _CHECKED.items() if check in body)
+    return next((attribute for attribute, _ in sorted(has - checked)), "")
+
+
+def _declarations(tokens: Sequence[Token]) -> Iterator[tuple[Sequence[Token], list[str]]]:
+    """Yield each declaration, and the names of the simulator's functions that its body calls first."""
     start = 0
     for i, token in enumerate(tokens):
         if token.text not in (";", "{", "}"):
             continue
-        declaration = tokens[start:i]
+        calls, k = [], i + 1
+        while token.text == "{" and [t.text for t in tokens[k : k + 3]] == ["::", "sim", "::"]:
+            calls.append(tokens[k + 3].text)
+            k = next((j + 1 for j in range(k, len(tokens)) if tokens[j].text == ";"), len(tokens))
+        yield tokens[start:i], calls
         start = i + 1
-        bounds = any(t.text == "__launch_bounds__" for t in declaration)
-        checks = [t.text for t in tokens[i : i + 5]] == _CHECKS_BOUNDS
-        if bounds or checks:
-            name = words_before_parameters(declaration)[-1:]
-            bounded.update(name if bounds else ())
-            checked.update(name if checks else ())
-    return not bounded <= checked
 
 
 def renumbers_lines(text: str) -> bool:
