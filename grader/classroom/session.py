@@ -23,6 +23,7 @@ from grader.classroom.instructor import Instructions
 from grader.classroom.jobs import Job
 from grader.classroom.local import Local
 from grader.classroom.store import Plan, Store
+from grader.classroom.stored import shown_name
 from grader.classroom.submissions import Submission
 from grader.classroom.worker import Graded
 from grader.course import Course
@@ -125,7 +126,8 @@ class Session:
         """Delete the results to grade again. If this run is then killed, the next run grades them."""
         known = {student.submission.student for student in students}
         for name in set(self.again_students) - known:
-            close = difflib.get_close_matches(name, known, n=3)
+            shown = sorted(student for student in known if shown_name(student) == name)
+            close = shown[:3] or difflib.get_close_matches(name, known, n=3)
             hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else "Name the student as grades.csv does."
             raise GraderError(f"there is no student {name!r} in this class", hint)
         for student in students:

@@ -166,7 +166,8 @@ def test_one_student_or_one_exercise_is_graded_again(course: Course, hand_in, tm
     assert [job.content for job in again.asked] == [b"// bob"]
     again, _ = grade(course, folder, out, again_exercises=("day01_start/twice",))
     assert len(again.asked) == 3
-    for wrong, meant in (("bop", "bob"), ("Zoe", "Zoë")):
+    hand_in("leeann_12_345_work")
+    for wrong, meant in (("bop", "bob"), ("Zoe", "Zoë"), ("leeann", "leeann_12_345_work")):
         assert run(["grade", str(folder), "--out", str(out), "--regrade-student", wrong]) == 2
         assert f"Did you mean '{meant}'?" in capsys.readouterr().err
     assert run(["grade", str(folder), "--out", str(out), "--regrade-student", "bob\u202e"]) == 2
