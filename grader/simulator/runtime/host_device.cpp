@@ -29,109 +29,21 @@ unsigned sm = simulated.sm;
 int attribute_value(cudaDeviceAttr attribute, bool* known) {
     *known = true;
     switch (attribute) {
-        case cudaDevAttrMaxThreadsPerBlock:
-            return limits::block_threads;
-        case cudaDevAttrMaxBlockDimX:
-            return limits::block_x;
-        case cudaDevAttrMaxBlockDimY:
-            return limits::block_y;
-        case cudaDevAttrMaxBlockDimZ:
-            return limits::block_z;
-        case cudaDevAttrMaxGridDimX:
-            return static_cast<int>(limits::grid_x);
-        case cudaDevAttrMaxGridDimY:
-            return static_cast<int>(limits::grid_y);
-        case cudaDevAttrMaxGridDimZ:
-            return static_cast<int>(limits::grid_z);
-        case cudaDevAttrMaxSharedMemoryPerBlock:
-            return static_cast<int>(limits::shared_without_attribute);
-        case cudaDevAttrTotalConstantMemory:
-            return static_cast<int>(limits::constant_memory);
-        case cudaDevAttrWarpSize:
-            return static_cast<int>(lanes_per_warp);
-        case cudaDevAttrMaxRegistersPerBlock:
-            return static_cast<int>(limits::registers);
-        case cudaDevAttrClockRate:
-            return clock_kilohertz;
-        case cudaDevAttrMultiProcessorCount:
-            return limits::sms;
-        case cudaDevAttrMemoryClockRate:
-            return memory_clock_kilohertz;
-        case cudaDevAttrGlobalMemoryBusWidth:
-            return memory_bus_bits;
-        case cudaDevAttrL2CacheSize:
-            return l2_bytes;
-        case cudaDevAttrMaxThreadsPerMultiProcessor:
-            return limits::sm_threads;
-        case cudaDevAttrComputeCapabilityMajor:
-            return static_cast<int>(compute_capability() / 10);
-        case cudaDevAttrComputeCapabilityMinor:
-            return static_cast<int>(compute_capability() % 10);
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-            return static_cast<int>(limits::sm_shared);
-        case cudaDevAttrMaxRegistersPerMultiprocessor:
-            return static_cast<int>(limits::registers);
-        case cudaDevAttrCooperativeLaunch:
-            return 1;
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-            return static_cast<int>(limits::shared_with_attribute);
-        case cudaDevAttrMaxBlocksPerMultiprocessor:
-            return limits::sm_blocks;
-        case cudaDevAttrReservedSharedMemoryPerBlock:
-            return static_cast<int>(limits::reserved_shared);
-        case cudaDevAttrClusterLaunch:
-            return simulated.cluster_blocks > 0;
-        case cudaDevAttrMaxPitch:
-            return static_cast<int>(limits::grid_x);
-        case cudaDevAttrTextureAlignment:
-            return texture_alignment;
-        case cudaDevAttrSingleToDoublePrecisionPerfRatio:
-            return 2;
-        case cudaDevAttrGpuOverlap:
-        case cudaDevAttrStreamPrioritiesSupported:
-        case cudaDevAttrGlobalL1CacheSupported:
-        case cudaDevAttrLocalL1CacheSupported:
-        case cudaDevAttrHostRegisterSupported:
-        case cudaDevAttrComputePreemptionSupported:
-        case cudaDevAttrMemoryPoolsSupported:
-        case cudaDevAttrCanMapHostMemory:
-        case cudaDevAttrConcurrentKernels:
-        case cudaDevAttrAsyncEngineCount:
-        case cudaDevAttrUnifiedAddressing:
-        case cudaDevAttrManagedMemory:
-        case cudaDevAttrConcurrentManagedAccess:
-            return 1;
-        case cudaDevAttrKernelExecTimeout:
-        case cudaDevAttrIntegrated:
-        case cudaDevAttrComputeMode:
-        case cudaDevAttrEccEnabled:
-        case cudaDevAttrPageableMemoryAccess:
-        case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
-        case cudaDevAttrDirectManagedMemAccessFromHost:
-        case cudaDevAttrCanUseHostPointerForRegisteredMem:
-        case cudaDevAttrHostNativeAtomicSupported:
-        case cudaDevAttrIsMultiGpuBoard:
-        case cudaDevAttrMultiGpuBoardGroupID:
-        case cudaDevAttrTccDriver:
-        case cudaDevAttrPciBusId:
-        case cudaDevAttrPciDeviceId:
-        case cudaDevAttrPciDomainId:
-        case cudaDevAttrMaxPersistingL2CacheSize:
-        case cudaDevAttrMaxAccessPolicyWindowSize:
-            return 0;
+#define SIM_ATTRIBUTE(name, number, member, value) \
+    case cudaDevAttr##name:                        \
+        return static_cast<int>(value);
+#include "sim/device_attributes.def"
+#undef SIM_ATTRIBUTE
     }
     *known = false;
     return 0;
 }
 
-int value_of(cudaDeviceAttr attribute) {
-    bool known;
-    return attribute_value(attribute, &known);
+template <typename T, typename Value>
+void set(T& member, Value value) {
+    member = static_cast<T>(value);
 }
 
-}  // namespace
-
-namespace {
 const void* libraries_that_asked[256];
 unsigned askers = 0;
 }  // namespace
@@ -182,47 +94,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     snprintf(p.name, sizeof p.name, "Simulated GPU (compute capability %u.%u)", compute_capability() / 10,
              compute_capability() % 10);
     p.totalGlobalMem = arena::total_bytes();
-    p.sharedMemPerBlock = limits::shared_without_attribute;
-    p.regsPerBlock = static_cast<int>(limits::registers);
-    p.warpSize = static_cast<int>(lanes_per_warp);
-    p.memPitch = limits::grid_x;
-    p.maxThreadsPerBlock = limits::block_threads;
-    p.maxThreadsDim[0] = limits::block_x;
-    p.maxThreadsDim[1] = limits::block_y;
-    p.maxThreadsDim[2] = limits::block_z;
-    p.maxGridSize[0] = static_cast<int>(limits::grid_x);
-    p.maxGridSize[1] = static_cast<int>(limits::grid_y);
-    p.maxGridSize[2] = static_cast<int>(limits::grid_z);
-    p.clockRate = clock_kilohertz;
-    p.totalConstMem = limits::constant_memory;
-    p.major = value_of(cudaDevAttrComputeCapabilityMajor);
-    p.minor = value_of(cudaDevAttrComputeCapabilityMinor);
-    p.multiProcessorCount = limits::sms;
-    p.canMapHostMemory = 1;
-    p.concurrentKernels = 1;
-    p.asyncEngineCount = 1;
-    p.unifiedAddressing = 1;
-    p.memoryClockRate = memory_clock_kilohertz;
-    p.memoryBusWidth = memory_bus_bits;
-    p.l2CacheSize = l2_bytes;
-    p.maxThreadsPerMultiProcessor = limits::sm_threads;
-    p.sharedMemPerMultiprocessor = limits::sm_shared;
-    p.regsPerMultiprocessor = static_cast<int>(limits::registers);
-    p.managedMemory = 1;
-    p.concurrentManagedAccess = 1;
-    p.cooperativeLaunch = 1;
-    p.sharedMemPerBlockOptin = limits::shared_with_attribute;
-    p.maxBlocksPerMultiProcessor = limits::sm_blocks;
-    p.reservedSharedMemPerBlock = limits::reserved_shared;
-    p.memoryPoolsSupported = 1;
-    p.streamPrioritiesSupported = 1;
-    p.textureAlignment = texture_alignment;
-    p.hostRegisterSupported = 1;
-    p.deviceOverlap = 1;
-    p.singleToDoublePrecisionPerfRatio = 2;
-    p.globalL1CacheSupported = 1;
-    p.localL1CacheSupported = 1;
-    p.clusterLaunch = simulated.cluster_blocks > 0;
+#define SIM_ATTRIBUTE(name, number, member, value) set(p.member, value);
+#include "sim/device_attributes.def"
+#undef SIM_ATTRIBUTE
     *sandbox::result(properties) = p;
     return cudaSuccess;
 }
