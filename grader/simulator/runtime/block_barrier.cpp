@@ -61,7 +61,7 @@ void complete(Block& block, unsigned number) {
 }
 
 void complete_grid(Worker& worker) {
-    if (worker.grid->checks_enabled) events::grid_sync(*worker.grid);
+    if (worker.grid->checks_enabled) events::grid_sync();
     for (BlockStorage* block = worker.resident; block; block = block->next) release(*block, grid_number);
     begin_again(worker.grid_barrier);
 }

@@ -50,7 +50,7 @@ Known* known_kernel(const char* name) {
 void fall_back_to_one_worker(Grid& grid, const char* what) {
     grid.workers = 1;
     grid.one_worker_reason = what;
-    if (grid.checks_enabled) events::fall_back_to_one_worker(grid);
+    if (grid.checks_enabled) events::fall_back_to_one_worker();
 }
 
 void roll_back(Grid& grid, const char* what) {

@@ -35,7 +35,7 @@ bool freed_by_kernel(void* pointer, const void* caller) {
     in_block_order(what);
     size_t bytes;
     if (arena::release(pointer, &bytes, true))
-        events::release(pointer, bytes, caller);
+        events::release(pointer, caller);
     else
         events::bad_free(pointer, caller);
     return true;

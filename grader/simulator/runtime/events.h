@@ -1,5 +1,4 @@
-// Events that the runtime reports to the checks. The checks implement these functions; events_default.cpp has weak
-// definitions that do nothing, so the runtime also links and runs without checks.
+// Events that the runtime reports to the checks, which implement these functions.
 //
 // Events of a launch are reported only if `launch.checks_enabled`, those of a block only if `block.checked`; errors
 // (sync_error, fault, refused) and memory events are always reported. Unless a comment says otherwise, they are called
@@ -35,16 +34,15 @@ void graph_instantiated();
 // Returns why a launch that has not begun needs one worker with checks, or null if it may have several.
 const char* needs_one_worker(const Launch& launch);
 // A launch that was planned for several workers continues with one. Only its first cluster has started.
-void fall_back_to_one_worker(Launch& launch);
+void fall_back_to_one_worker();
 // Called instead of launch_end for a launch that is rolled back. Runs on the host's stack.
-void launch_rolled_back(Launch& launch);
+void launch_rolled_back();
 
 // --- the life of a grid (launch_* on the host's stack; block_* on a worker's) ---
 void launch_begin(Launch& launch);
 void launch_end(Launch& launch);
 void block_begin(Block& block);
 void block_end(Block& block);
-void thread_begin(Thread& thread);
 void thread_exit(Thread& thread);
 
 // --- synchronization ---
@@ -54,14 +52,12 @@ void barrier(Block& block, unsigned barrier, const unsigned* participants);
 // One thread's bar.arrive: the thread does not wait, but its earlier accesses are ordered before those of waiting
 // threads.
 void barrier_arrive(Thread& thread, unsigned barrier);
-// Lanes of a warp have executed __syncwarp, which orders memory among the participating lanes (the lanes in `mask` that
-// have not exited).
-void syncwarp(Warp& warp, unsigned mask, unsigned participants);
-// Lanes of a warp have executed any other warp intrinsic: they synchronized, but memory is not ordered.
-void warp_collective(Warp& warp, Wait kind, unsigned mask, unsigned participants);
+// Lanes of a warp have executed a warp intrinsic together. `orders_memory`: it was __syncwarp, which orders memory among
+// them.
+void warp_collective(Warp& warp, unsigned participants, bool orders_memory);
 // A warp executes an mma on the tensor cores. `operations` counts additions and multiplications. `address` is the
 // kernel's return address.
-void tensor_core_mma(Warp& warp, TensorType type, unsigned operations, const void* address);
+void tensor_core_mma(TensorType type, unsigned operations, const void* address);
 // The start of a wgmma by a warpgroup. From now on the hardware may read its operands in shared memory.
 struct WgmmaIssue {
     Wgmma kind;
@@ -102,7 +98,7 @@ void tensor_fence(Thread& thread, bool after);
 // griddepcontrol.wait: the previous launch in the stream is complete and visible to the thread from here on.
 void grid_dependency_waited(Thread& thread);
 // All threads of the grid have arrived.
-void grid_sync(Launch& launch);
+void grid_sync();
 
 // The cluster barrier. cluster_arrive: one thread arrives. With `releases`, the arrival releases all earlier accesses
 // of the thread. Otherwise (barrier.cluster.arrive.relaxed), it releases only accesses before the thread's fences.
@@ -228,7 +224,7 @@ struct Allocation {
     const void* address;  // the address of the cudaMalloc call
 };
 void allocation(const Allocation& allocation);
-void release(void* base, size_t bytes, const void* address);
+void release(void* base, const void* address);
 // Called when the host wrote device memory (cudaMemset, cudaMemcpy, sim_tensor_write).
 void host_write(const void* data, size_t bytes);
 void host_read(const void* data, size_t bytes);
@@ -241,7 +237,7 @@ void host_fill(const void* to, size_t bytes);
 void expect_output(void* base);
 void read_only(void* base);  // kernels receive the tensor as a pointer to const
 // A static array of the block was placed: called once per launch and array. For the dynamic buffer, slot is null.
-void shared_array(Launch& launch, const void* slot, size_t offset, size_t bytes, const char* name);
+void shared_array(const void* slot, size_t offset, size_t bytes, const char* name);
 
 // --- the C interface ---
 void reset();

@@ -37,7 +37,8 @@ cudaError_t make_array(const char* call, cudaArray_t* array, const cudaChannelFo
                       flags,   *channels,    element,       extent.width * element};
     *sandbox::result(array) = nullptr;
     void* base = nullptr;
-    if (cudaError_t error = allocate_memory(call, &base, made.rows() * made.pitch, caller)) return error;
+    if (cudaError_t error = allocate_memory(call, events::MemoryKind::device, &base, made.rows() * made.pitch, caller))
+        return error;
     made.base = static_cast<char*>(base);
     pthread_mutex_lock(&lock);
     size_t i = 0;
@@ -231,7 +232,8 @@ cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* copy, cudaStream_t stream
 cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) {
     size_t pitch = (extent.width + pitch_multiple - 1) / pitch_multiple * pitch_multiple;
     void* base = nullptr;
-    cudaError_t error = allocate_memory("cudaMalloc3D", &base, pitch * extent.height * extent.depth, CALLER);
+    cudaError_t error = allocate_memory("cudaMalloc3D", events::MemoryKind::device, &base,
+                                        pitch * extent.height * extent.depth, CALLER);
     *sandbox::result(pointer) = {base, pitch, extent.width, extent.height};
     return error;
 }

@@ -210,30 +210,30 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t* found, cudaGraphNode_t ori
                   : invalid(call, "the graph has no copy of that node: pass a clone of the node's graph", CALLER);
 }
 
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
-                                   size_t count, const cudaKernelNodeParams* params) {
-    return add_node("cudaGraphAddKernelNode", node, graph, before, count, cudaGraphNodeTypeKernel, params, CALLER);
-}
-
-cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
-                                   size_t count, const cudaMemcpy3DParms* params) {
-    return add_node("cudaGraphAddMemcpyNode", node, graph, before, count, cudaGraphNodeTypeMemcpy, params, CALLER);
-}
+// The functions that add a node of a type, and that change its parameters in a graph or in an executable graph.
+#define NODE_FUNCTIONS(TYPE, PARAMS)                                                                                  \
+    cudaError_t cudaGraphAdd##TYPE##Node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,     \
+                                         size_t count, const PARAMS* params) {                                        \
+        return add_node("cudaGraphAdd" #TYPE "Node", node, graph, before, count, cudaGraphNodeType##TYPE, params,     \
+                        CALLER);                                                                                      \
+    }                                                                                                                 \
+    cudaError_t cudaGraph##TYPE##NodeSetParams(cudaGraphNode_t node, const PARAMS* params) {                          \
+        return set_params("cudaGraph" #TYPE "NodeSetParams", nullptr, node, cudaGraphNodeType##TYPE, params, CALLER); \
+    }                                                                                                                 \
+    cudaError_t cudaGraphExec##TYPE##NodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,                  \
+                                                   const PARAMS* params) {                                            \
+        return set_params("cudaGraphExec" #TYPE "NodeSetParams", &executable, node, cudaGraphNodeType##TYPE, params,  \
+                          CALLER);                                                                                    \
+    }
+NODE_FUNCTIONS(Kernel, cudaKernelNodeParams)
+NODE_FUNCTIONS(Memcpy, cudaMemcpy3DParms)
+NODE_FUNCTIONS(Memset, cudaMemsetParams)
+NODE_FUNCTIONS(Host, cudaHostNodeParams)
 
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
                                      size_t count, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
     Copy copy = {to, from, bytes, kind};
     return add_node("cudaGraphAddMemcpyNode1D", node, graph, before, count, cudaGraphNodeTypeMemcpy, &copy, CALLER);
-}
-
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
-                                   size_t count, const cudaMemsetParams* params) {
-    return add_node("cudaGraphAddMemsetNode", node, graph, before, count, cudaGraphNodeTypeMemset, params, CALLER);
-}
-
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before, size_t count,
-                                 const cudaHostNodeParams* params) {
-    return add_node("cudaGraphAddHostNode", node, graph, before, count, cudaGraphNodeTypeHost, params, CALLER);
 }
 
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
@@ -358,52 +358,16 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t handle, cudaGraphNodeType* type
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* params) {
-    return set_params("cudaGraphKernelNodeSetParams", nullptr, node, cudaGraphNodeTypeKernel, params, CALLER);
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* params) {
-    return set_params("cudaGraphMemcpyNodeSetParams", nullptr, node, cudaGraphNodeTypeMemcpy, params, CALLER);
-}
-
 cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const void* from, size_t bytes,
                                            cudaMemcpyKind kind) {
     Copy copy = {to, from, bytes, kind};
     return set_params("cudaGraphMemcpyNodeSetParams1D", nullptr, node, cudaGraphNodeTypeMemcpy, &copy, CALLER);
 }
 
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* params) {
-    return set_params("cudaGraphMemsetNodeSetParams", nullptr, node, cudaGraphNodeTypeMemset, params, CALLER);
-}
-
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* params) {
-    return set_params("cudaGraphHostNodeSetParams", nullptr, node, cudaGraphNodeTypeHost, params, CALLER);
-}
-
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const cudaKernelNodeParams* params) {
-    return set_params("cudaGraphExecKernelNodeSetParams", &executable, node, cudaGraphNodeTypeKernel, params, CALLER);
-}
-
-cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const cudaMemcpy3DParms* params) {
-    return set_params("cudaGraphExecMemcpyNodeSetParams", &executable, node, cudaGraphNodeTypeMemcpy, params, CALLER);
-}
-
 cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable, cudaGraphNode_t node, void* to,
                                                const void* from, size_t bytes, cudaMemcpyKind kind) {
     Copy copy = {to, from, bytes, kind};
     return set_params("cudaGraphExecMemcpyNodeSetParams1D", &executable, node, cudaGraphNodeTypeMemcpy, &copy, CALLER);
-}
-
-cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const cudaMemsetParams* params) {
-    return set_params("cudaGraphExecMemsetNodeSetParams", &executable, node, cudaGraphNodeTypeMemset, params, CALLER);
-}
-
-cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                           const cudaHostNodeParams* params) {
-    return set_params("cudaGraphExecHostNodeSetParams", &executable, node, cudaGraphNodeTypeHost, params, CALLER);
 }
 
 }  // extern "C"

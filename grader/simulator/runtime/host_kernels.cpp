@@ -1,13 +1,12 @@
 // Kernel data by address: attributes, occupancy, and launches through a pointer.
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cuda_runtime_api.h"
 #include "kernels.h"
 #include "launch.h"
 #include "limits.h"
+#include "registry.h"
 #include "submission_sandbox/sandbox.h"
 #include "refuse.h"
 #include "sim/launch.h"
@@ -24,40 +23,23 @@ struct KernelRecord {
     bool non_portable_cluster;
 };
 
-pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-KernelRecord* records = nullptr;
-size_t count = 0, capacity = 0;
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+Registry<KernelRecord> records;
 
-// Returns the record of a kernel, or null if there is none and none can be created. The caller holds `lock`.
+// Returns the record of a kernel, or null if there is none and none can be created.
 KernelRecord* find(const void* kernel, bool create) {
-    for (size_t i = 0; i < count; ++i) {
-        if (records[i].kernel == kernel) return &records[i];
-    }
-    if (!create) return nullptr;
-    if (count == capacity) {
-        size_t wanted = capacity ? capacity * 2 : 16;
-        void* moved = realloc(records, wanted * sizeof(KernelRecord));
-        if (!moved) return nullptr;
-        records = static_cast<KernelRecord*>(moved);
-        capacity = wanted;
-    }
-    records[count] = {kernel, 0, 0, false};
-    return &records[count++];
+    KernelRecord* found = records.find([=](const KernelRecord& one) { return one.kernel == kernel; });
+    return found || !create ? found : records.add({kernel, 0, 0, false});
 }
-
-struct Lock {
-    Lock() { pthread_mutex_lock(&lock); }
-    ~Lock() { pthread_mutex_unlock(&lock); }
-};
 
 }  // namespace
 
 size_t requested_shared_limit(const void* kernel) {
-    Lock guard;
+    MutexLock guard(mutex);
     size_t limit = 0;
-    for (size_t i = 0; i < count; ++i) {
-        bool counts = kernel ? records[i].kernel == kernel : true;
-        if (counts && records[i].dynamic_limit > limit) limit = records[i].dynamic_limit;
+    for (const KernelRecord& record : records) {
+        bool counts = kernel ? record.kernel == kernel : true;
+        if (counts && record.dynamic_limit > limit) limit = record.dynamic_limit;
     }
     return limit;
 }
@@ -68,27 +50,27 @@ size_t shared_limit_of(const void* kernel) {
 }
 
 size_t static_shared_of(const void* kernel) {
-    Lock guard;
+    MutexLock guard(mutex);
     KernelRecord* record = kernel ? find(kernel, false) : nullptr;
     return record ? record->static_shared : 0;
 }
 
 bool non_portable_cluster_allowed(const void* kernel) {
-    Lock guard;
+    MutexLock guard(mutex);
     KernelRecord* record = kernel ? find(kernel, false) : nullptr;
     return record && record->non_portable_cluster;
 }
 
 void remember_static_shared(const void* kernel, size_t bytes) {
     if (!kernel || bytes == 0) return;
-    Lock guard;
+    MutexLock guard(mutex);
     KernelRecord* record = find(kernel, true);
     if (record) record->static_shared = bytes;
 }
 
 void forget_attributes() {
-    Lock guard;
-    count = 0;
+    MutexLock guard(mutex);
+    records.count = 0;
 }
 
 namespace {
@@ -98,10 +80,6 @@ int blocks_that_fit(const void* kernel, int threads, size_t dynamic_shared_bytes
     return static_cast<int>(
         limits::blocks_per_sm(static_cast<unsigned>(threads), dynamic_shared_bytes + static_shared_of(kernel)));
 }
-
-}  // namespace
-
-namespace {
 
 LaunchConfig config_of(const void* kernel, const cudaLaunchConfig_t& wanted) {
     LaunchConfig config(wanted.sim_gridDim, wanted.sim_blockDim, wanted.dynamicSmemBytes, wanted.stream);
@@ -155,7 +133,7 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize && !of_clusters) {
         return refuse(call, cudaErrorInvalidValue, "the simulator does not support this attribute");
     }
-    Lock guard;
+    MutexLock guard(mutex);
     KernelRecord* record = find(kernel, true);
     if (!record) return refuse(call, cudaErrorMemoryAllocation, "no memory");
     if (of_clusters) {

@@ -21,6 +21,8 @@
 #include "streams.h"
 #include "thread.h"
 
+#define CALLER __builtin_return_address(0)
+
 namespace sim {
 
 namespace {
@@ -53,40 +55,6 @@ cudaError_t no_room(const char* call, size_t bytes, const void* caller) {
     snprintf(why, sizeof why, "there is no room for %zu MiB: the simulated device has %zu MiB, of which %zu are free",
              (bytes >> 20) + 1, arena::total_bytes() >> 20, arena::free_bytes() >> 20);
     return refuse(call, cudaErrorMemoryAllocation, why, caller);
-}
-
-// Allocates memory and stores its address in *pointer. For a submission's call, the caller has checked that it may
-// write there.
-cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t bytes, const void* caller) {
-    if (!pointer) return refuse(call, cudaErrorInvalidValue, "the address of the pointer is null", caller);
-    *pointer = nullptr;
-    if (current_fault()) return fault();
-    if (cudaError_t error = captures::forbids_unsafe(call)) return error;
-    if (bytes == 0) return cudaSuccess;
-    bool of_host = kind == MemoryKind::managed || kind == MemoryKind::pinned_host;
-    char* base = arena::allocate(bytes, 0, of_host ? arena::Home::host : arena::Home::device);
-    if (!base) {
-        // With CUDA, an allocation of host memory might succeed. So report that the simulator, not the program, is at
-        // fault.
-        if (of_host) program_wants_too_much(call, caller);
-        return no_room(call, bytes, caller);
-    }
-    *pointer = base;
-    events::allocation({kind, base, bytes, nullptr, nullptr, 0, nullptr, caller});
-    return cudaSuccess;
-}
-
-// Frees memory and synchronizes the whole device, as cudaFree does.
-cudaError_t release(const char* call, void* pointer, const void* caller) {
-    DeviceLock lock;
-    if (current_fault()) return fault();
-    if (!pointer) return cudaSuccess;
-    if (cudaError_t error = captures::forbids_unsafe(call)) return error;
-    streams::host_waited_for_all();
-    size_t bytes;
-    if (!arena::release(pointer, &bytes)) return refuse(call, cudaErrorInvalidValue, not_allocated, caller);
-    events::release(pointer, bytes, caller);
-    return cudaSuccess;
 }
 
 // Finds the variable that an API argument named `symbol` refers to.
@@ -129,8 +97,45 @@ bool host_waits(const Rows& rows, cudaMemcpyKind kind, bool async) {
     return !(from_device && to_device) || kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToHost;
 }
 
-cudaError_t copy(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream, bool async,
-                 const void* caller) {
+Rows one_row(void* to, const void* from, size_t bytes, int value = 0) {
+    return {to, bytes, from, bytes, bytes, 1, value};
+}
+
+}  // namespace
+
+cudaError_t allocate_memory(const char* call, MemoryKind kind, void** pointer, size_t bytes, const void* caller) {
+    if (!pointer) return refuse(call, cudaErrorInvalidValue, "the address of the pointer is null", caller);
+    *pointer = nullptr;
+    if (current_fault()) return fault();
+    if (cudaError_t error = captures::forbids_unsafe(call)) return error;
+    if (bytes == 0) return cudaSuccess;
+    bool of_host = kind == MemoryKind::managed || kind == MemoryKind::pinned_host;
+    char* base = arena::allocate(bytes, 0, of_host ? arena::Home::host : arena::Home::device);
+    if (!base) {
+        // With CUDA, an allocation of host memory might succeed. So report that the simulator, not the program, is at
+        // fault.
+        if (of_host) program_wants_too_much(call, caller);
+        return no_room(call, bytes, caller);
+    }
+    *pointer = base;
+    events::allocation({kind, base, bytes, nullptr, nullptr, 0, nullptr, caller});
+    return cudaSuccess;
+}
+
+cudaError_t release_memory(const char* call, void* pointer, const void* caller) {
+    DeviceLock lock;
+    if (current_fault()) return fault();
+    if (!pointer) return cudaSuccess;
+    if (cudaError_t error = captures::forbids_unsafe(call)) return error;
+    streams::host_waited_for_all();
+    size_t bytes;
+    if (!arena::release(pointer, &bytes)) return refuse(call, cudaErrorInvalidValue, not_allocated, caller);
+    events::release(pointer, caller);
+    return cudaSuccess;
+}
+
+cudaError_t copy_rows(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream, bool async,
+                      const void* caller) {
     DeviceLock lock;
     if (current_fault()) return fault();
     if (rows.width == 0 || rows.height == 0) return cudaSuccess;
@@ -149,7 +154,7 @@ cudaError_t copy(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaSt
     return error;
 }
 
-cudaError_t fill(const char* call, const Rows& rows, cudaStream_t stream, const void* caller) {
+cudaError_t fill_rows(const char* call, const Rows& rows, cudaStream_t stream, const void* caller) {
     if (current_fault()) return fault();
     if (rows.width == 0 || rows.height == 0) return cudaSuccess;
     if (rows.width > rows.to_pitch) {
@@ -158,26 +163,6 @@ cudaError_t fill(const char* call, const Rows& rows, cudaStream_t stream, const 
     Operation operation = {OperationKind::fill, call, caller};
     operation.rows = rows;
     return streams::submit(operation, stream);
-}
-
-Rows one_row(void* to, const void* from, size_t bytes, int value = 0) {
-    return {to, bytes, from, bytes, bytes, 1, value};
-}
-
-}  // namespace
-
-cudaError_t allocate_memory(const char* call, void** pointer, size_t bytes, const void* caller) {
-    return allocate(call, MemoryKind::device, pointer, bytes, caller);
-}
-cudaError_t release_memory(const char* call, void* pointer, const void* caller) {
-    return release(call, pointer, caller);
-}
-cudaError_t copy_rows(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream, bool async,
-                      const void* caller) {
-    return copy(call, rows, kind, stream, async, caller);
-}
-cudaError_t fill_rows(const char* call, const Rows& rows, cudaStream_t stream, const void* caller) {
-    return fill(call, rows, stream, caller);
 }
 
 cudaError_t perform_copy(const Operation& operation) {
@@ -220,7 +205,8 @@ cudaError_t perform_fill(const Operation& operation) {
 
 cudaError_t perform_allocation(const Operation& operation) {
     if (operation.pointer) sandbox::result(operation.pointer);
-    return allocate(operation.call, MemoryKind::async, operation.pointer, operation.rows.width, operation.caller);
+    return allocate_memory(operation.call, MemoryKind::async, operation.pointer, operation.rows.width,
+                           operation.caller);
 }
 
 // Frees memory in stream order: all accesses by other streams must be ordered before this operation.
@@ -229,7 +215,7 @@ cudaError_t perform_release(const Operation& operation) {
     if (!arena::find(operation.rows.to, &bytes)) {
         return refuse(operation.call, cudaErrorInvalidValue, not_allocated, operation.caller);
     }
-    events::release(operation.rows.to, bytes, operation.caller);
+    events::release(operation.rows.to, operation.caller);
     arena::release(operation.rows.to, &bytes);
     return cudaSuccess;
 }
@@ -242,15 +228,16 @@ namespace {
 
 constexpr char not_a_variable[] = "the symbol is not a __device__ or __constant__ variable";
 
-// Finds `bytes` bytes at an offset in a device variable.
-cudaError_t find_part(const char* call, const void* symbol, size_t bytes, size_t offset, const void* caller,
-                      char** part) {
+// Copies between `other` and the bytes at an offset in a device variable. `stores`: the copy is to the variable.
+cudaError_t copy_part(const char* call, const void* symbol, size_t offset, bool stores, const void* other, size_t bytes,
+                      cudaMemcpyKind kind, cudaStream_t stream, bool async, const void* caller) {
     GlobalVariable variable;
     if (!find_symbol(symbol, &variable)) return refuse(call, cudaErrorInvalidSymbol, not_a_variable, caller);
     if (offset > variable.bytes || bytes > variable.bytes - offset)
         return refuse(call, cudaErrorInvalidValue, "the byte count exceeds the variable", caller);
-    *part = variable.base + offset;
-    return cudaSuccess;
+    char* part = variable.base + offset;
+    Rows rows = stores ? one_row(part, other, bytes) : one_row(const_cast<void*>(other), part, bytes);
+    return copy_rows(call, rows, kind, stream, async, caller);
 }
 
 }  // namespace
@@ -259,18 +246,18 @@ extern "C" {
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
     if (pointer) sandbox::result(pointer);
-    return allocate("cudaMalloc", MemoryKind::device, pointer, bytes, __builtin_return_address(0));
+    return allocate_memory("cudaMalloc", MemoryKind::device, pointer, bytes, CALLER);
 }
 
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
-    Operation operation = {OperationKind::allocation, "cudaMallocAsync", __builtin_return_address(0)};
+    Operation operation = {OperationKind::allocation, "cudaMallocAsync", CALLER};
     operation.pointer = pointer;
     operation.rows.width = bytes;
     return streams::submit(operation, stream);
 }
 
 cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t, cudaStream_t stream) {
-    Operation operation = {OperationKind::allocation, "cudaMallocFromPoolAsync", __builtin_return_address(0)};
+    Operation operation = {OperationKind::allocation, "cudaMallocFromPoolAsync", CALLER};
     operation.pointer = pointer;
     operation.rows.width = bytes;
     return streams::submit(operation, stream);
@@ -278,127 +265,111 @@ cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t,
 
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned int) {
     if (pointer) sandbox::result(pointer);
-    return allocate("cudaMallocManaged", MemoryKind::managed, pointer, bytes, __builtin_return_address(0));
+    return allocate_memory("cudaMallocManaged", MemoryKind::managed, pointer, bytes, CALLER);
 }
 
 // Pinned memory lies in the arena, because kernels may access it at the same address as the host.
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
     if (pointer) sandbox::result(pointer);
-    return allocate("cudaMallocHost", MemoryKind::pinned_host, pointer, bytes, __builtin_return_address(0));
+    return allocate_memory("cudaMallocHost", MemoryKind::pinned_host, pointer, bytes, CALLER);
 }
 
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned int) {
     if (pointer) sandbox::result(pointer);
-    return allocate("cudaHostAlloc", MemoryKind::pinned_host, pointer, bytes, __builtin_return_address(0));
+    return allocate_memory("cudaHostAlloc", MemoryKind::pinned_host, pointer, bytes, CALLER);
 }
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
     if (pointer) sandbox::result(pointer);
     *sandbox::result(pitch) = (width + pitch_multiple - 1) / pitch_multiple * pitch_multiple;
-    return allocate("cudaMallocPitch", MemoryKind::device, pointer, *pitch * height, __builtin_return_address(0));
+    return allocate_memory("cudaMallocPitch", MemoryKind::device, pointer, *pitch * height, CALLER);
 }
 
 cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {
     GlobalVariable variable;
     bool known = find_symbol(symbol, &variable);
     *sandbox::result(address) = known ? variable.base : nullptr;
-    return known ? cudaSuccess
-                 : refuse("cudaGetSymbolAddress", cudaErrorInvalidSymbol, not_a_variable, __builtin_return_address(0));
+    return known ? cudaSuccess : refuse("cudaGetSymbolAddress", cudaErrorInvalidSymbol, not_a_variable, CALLER);
 }
 
 cudaError_t cudaGetSymbolSize(size_t* bytes, const void* symbol) {
     GlobalVariable variable;
     if (!find_symbol(symbol, &variable))
-        return refuse("cudaGetSymbolSize", cudaErrorInvalidSymbol, not_a_variable, __builtin_return_address(0));
+        return refuse("cudaGetSymbolSize", cudaErrorInvalidSymbol, not_a_variable, CALLER);
     *sandbox::result(bytes) = variable.bytes;
     return cudaSuccess;
 }
 
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind) {
-    char* to = nullptr;
-    if (cudaError_t error = find_part("cudaMemcpyToSymbol", symbol, bytes, offset, __builtin_return_address(0), &to))
-        return error;
-    return copy("cudaMemcpyToSymbol", one_row(to, from, bytes), kind, nullptr, false, __builtin_return_address(0));
+    return copy_part("cudaMemcpyToSymbol", symbol, offset, true, from, bytes, kind, nullptr, false, CALLER);
 }
 
 cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes, size_t offset,
                                     cudaMemcpyKind kind, cudaStream_t stream) {
-    char* to = nullptr;
-    if (cudaError_t error =
-            find_part("cudaMemcpyToSymbolAsync", symbol, bytes, offset, __builtin_return_address(0), &to))
-        return error;
-    return copy("cudaMemcpyToSymbolAsync", one_row(to, from, bytes), kind, stream, true, __builtin_return_address(0));
+    return copy_part("cudaMemcpyToSymbolAsync", symbol, offset, true, from, bytes, kind, stream, true, CALLER);
 }
 
 cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
-    char* from = nullptr;
-    if (cudaError_t error =
-            find_part("cudaMemcpyFromSymbol", symbol, bytes, offset, __builtin_return_address(0), &from))
-        return error;
-    return copy("cudaMemcpyFromSymbol", one_row(to, from, bytes), kind, nullptr, false, __builtin_return_address(0));
+    return copy_part("cudaMemcpyFromSymbol", symbol, offset, false, to, bytes, kind, nullptr, false, CALLER);
 }
 
 cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
                                       cudaStream_t stream) {
-    char* from = nullptr;
-    if (cudaError_t error =
-            find_part("cudaMemcpyFromSymbolAsync", symbol, bytes, offset, __builtin_return_address(0), &from))
-        return error;
-    return copy("cudaMemcpyFromSymbolAsync", one_row(to, from, bytes), kind, stream, true, __builtin_return_address(0));
+    return copy_part("cudaMemcpyFromSymbolAsync", symbol, offset, false, to, bytes, kind, stream, true, CALLER);
 }
 
-cudaError_t cudaFree(void* pointer) { return release("cudaFree", pointer, __builtin_return_address(0)); }
+cudaError_t cudaFree(void* pointer) { return release_memory("cudaFree", pointer, CALLER); }
 
-cudaError_t cudaFreeHost(void* pointer) { return release("cudaFreeHost", pointer, __builtin_return_address(0)); }
+cudaError_t cudaFreeHost(void* pointer) { return release_memory("cudaFreeHost", pointer, CALLER); }
 
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     if (!pointer) return cudaSuccess;
-    Operation operation = {OperationKind::release, "cudaFreeAsync", __builtin_return_address(0)};
+    Operation operation = {OperationKind::release, "cudaFreeAsync", CALLER};
     operation.rows.to = pointer;
     return streams::submit(operation, stream);
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-    return copy("cudaMemcpy", one_row(to, from, bytes), kind, nullptr, false, __builtin_return_address(0));
+    return copy_rows("cudaMemcpy", one_row(to, from, bytes), kind, nullptr, false, CALLER);
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-    check_stream("cudaMemcpyAsync", stream, __builtin_return_address(0));
-    return copy("cudaMemcpyAsync", one_row(to, from, bytes), kind, stream, true, __builtin_return_address(0));
+    check_stream("cudaMemcpyAsync", stream, CALLER);
+    return copy_rows("cudaMemcpyAsync", one_row(to, from, bytes), kind, stream, true, CALLER);
 }
 
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                          cudaMemcpyKind kind) {
     Rows rows = {to, to_pitch, from, from_pitch, width, height, 0};
-    return copy("cudaMemcpy2D", rows, kind, nullptr, false, __builtin_return_address(0));
+    return copy_rows("cudaMemcpy2D", rows, kind, nullptr, false, CALLER);
 }
 
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-    check_stream("cudaMemcpy2DAsync", stream, __builtin_return_address(0));
+    check_stream("cudaMemcpy2DAsync", stream, CALLER);
     Rows rows = {to, to_pitch, from, from_pitch, width, height, 0};
-    return copy("cudaMemcpy2DAsync", rows, kind, stream, true, __builtin_return_address(0));
+    return copy_rows("cudaMemcpy2DAsync", rows, kind, stream, true, CALLER);
 }
 
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
-    return fill("cudaMemset", one_row(pointer, nullptr, bytes, value), nullptr, __builtin_return_address(0));
+    return fill_rows("cudaMemset", one_row(pointer, nullptr, bytes, value), nullptr, CALLER);
 }
 
 cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
-    check_stream("cudaMemsetAsync", stream, __builtin_return_address(0));
-    return fill("cudaMemsetAsync", one_row(pointer, nullptr, bytes, value), stream, __builtin_return_address(0));
+    check_stream("cudaMemsetAsync", stream, CALLER);
+    return fill_rows("cudaMemsetAsync", one_row(pointer, nullptr, bytes, value), stream, CALLER);
 }
 
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
     Rows rows = {pointer, pitch, nullptr, 0, width, height, value};
-    return fill("cudaMemset2D", rows, nullptr, __builtin_return_address(0));
+    return fill_rows("cudaMemset2D", rows, nullptr, CALLER);
 }
 
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
-    check_stream("cudaMemset2DAsync", stream, __builtin_return_address(0));
+    check_stream("cudaMemset2DAsync", stream, CALLER);
     Rows rows = {pointer, pitch, nullptr, 0, width, height, value};
-    return fill("cudaMemset2DAsync", rows, stream, __builtin_return_address(0));
+    return fill_rows("cudaMemset2DAsync", rows, stream, CALLER);
 }
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {

@@ -133,7 +133,7 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     run_workers(grid);
     remember_order(grid);
     if (grid.rolled_back) {
-        events::launch_rolled_back(grid);
+        events::launch_rolled_back();
         grid = again;
         grid.id = ++launch_count;
         grid.workers = 1;

@@ -370,7 +370,6 @@ void run_thread(Worker& worker, Thread& thread) {
     thread.async_copies = nullptr;
     thread.additions = 0;
     current_thread = &thread;
-    if (thread.block->checked) events::thread_begin(thread);
     try {
         worker.grid->body(worker.grid->context);
     } catch (...) {

@@ -53,50 +53,52 @@ bool set_order(const char* value) {
     return true;
 }
 
+// A setting whose value is a number in a range.
+struct NumberSetting {
+    const char* key;
+    double low, high;
+    bool (*set)(double number);
+};
+
+#define SET(FIELD)                                                      \
+    [](double number) {                                                 \
+        settings.FIELD = static_cast<decltype(settings.FIELD)>(number); \
+        return true;                                                    \
+    }
+constexpr NumberSetting numbers[] = {
+    {"checks", 0, 1, SET(checks)},
+    {"workers", 1, max_workers, SET(workers)},
+    {"explain", 0, 1, SET(explain)},
+    {"watchdog_seconds", 0.001, 1e9, SET(watchdog_seconds)},
+    {"spin_rounds", 100, 4e9, SET(spin_rounds)},
+    {"note_seconds", 0, 1e9, SET(note_seconds)},
+    {"check_blocks", 0, 1e18, SET(check_blocks)},
+    {"check_launches", 0, 1e18, SET(check_launches)},
+    {"check_seed", 0, 4294967295.0,
+     [](double number) {
+         settings.check_seed = static_cast<uint64_t>(number);
+         return settings.has_check_seed = true;
+     }},
+    {"arena_megabytes", 1, 1 << 24, [](double number) { return arena::set_megabytes(static_cast<size_t>(number)); }},
+    {"stack_kilobytes", 0, 1 << 20,
+     [](double number) {
+         if (number != 0 && number < 16) return false;
+         settings.stack_bytes = static_cast<size_t>(number) << 10;
+         return true;
+     }},
+};
+#undef SET
+
 }  // namespace
 
 int configure(const char* key, const char* value) {
-    double number = 0;
-    bool good;
-    if (strcmp(key, "checks") == 0) {
-        good = parse(value, 0, 1, &number);
-        if (good) settings.checks = number != 0;
-    } else if (strcmp(key, "workers") == 0) {
-        good = parse(value, 1, max_workers, &number);
-        if (good) settings.workers = static_cast<unsigned>(number);
-    } else if (strcmp(key, "explain") == 0) {
-        good = parse(value, 0, 1, &number);
-        if (good) settings.explain = number != 0;
-    } else if (strcmp(key, "watchdog_seconds") == 0) {
-        good = parse(value, 0.001, 1e9, &number);
-        if (good) settings.watchdog_seconds = number;
-    } else if (strcmp(key, "spin_rounds") == 0) {
-        good = parse(value, 100, 4e9, &number);
-        if (good) settings.spin_rounds = static_cast<unsigned>(number);
-    } else if (strcmp(key, "schedule") == 0) {
-        good = set_order(value);
-    } else if (strcmp(key, "note_seconds") == 0) {
-        good = parse(value, 0, 1e9, &number);
-        if (good) settings.note_seconds = number;
-    } else if (strcmp(key, "check_blocks") == 0) {
-        good = parse(value, 0, 1e18, &number);
-        if (good) settings.check_blocks = static_cast<uint64_t>(number);
-    } else if (strcmp(key, "check_launches") == 0) {
-        good = parse(value, 0, 1e18, &number);
-        if (good) settings.check_launches = static_cast<uint64_t>(number);
-    } else if (strcmp(key, "check_seed") == 0) {
-        good = parse(value, 0, 4294967295.0, &number);
-        if (good) settings.check_seed = static_cast<uint64_t>(number);
-        settings.has_check_seed = settings.has_check_seed || good;
-    } else if (strcmp(key, "arena_megabytes") == 0) {
-        good = parse(value, 1, 1 << 24, &number) && arena::set_megabytes(static_cast<size_t>(number));
-    } else if (strcmp(key, "stack_kilobytes") == 0) {
-        good = parse(value, 0, 1 << 20, &number) && (number == 0 || number >= 16);
-        if (good) settings.stack_bytes = static_cast<size_t>(number) << 10;
-    } else {
-        return events::configure(key, value);
+    if (strcmp(key, "schedule") == 0) return set_order(value) ? 0 : -1;
+    for (const NumberSetting& setting : numbers) {
+        if (strcmp(key, setting.key) != 0) continue;
+        double number;
+        return parse(value, setting.low, setting.high, &number) && setting.set(number) ? 0 : -1;
     }
-    return good ? 0 : -1;
+    return events::configure(key, value);
 }
 
 }  // namespace sim

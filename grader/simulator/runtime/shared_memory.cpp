@@ -82,7 +82,7 @@ void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
     if (excess) {
         raise_fault(events::FaultKind::shared_memory_exceeded, error, nullptr, current_thread->call_address, excess);
     }
-    if (grid.checks_enabled) events::shared_array(grid, &slot, offset, slot.bytes, name);
+    if (grid.checks_enabled) events::shared_array(&slot, offset, slot.bytes, name);
 }
 
 // On a GPU, shared memory starts with the contents that the previous block left. Here it holds NaNs, so that a read of

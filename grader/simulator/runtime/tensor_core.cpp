@@ -274,7 +274,7 @@ Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uin
     Registers accumulators = exchange(site, "mma.sync", operands, wanted.finish, CALLER);
     Thread& self = *current_thread;
     if (self.lane == 0 && self.warp->block->checked) {
-        events::tensor_core_mma(*self.warp, wanted.type, wanted.operations, CALLER);
+        events::tensor_core_mma(wanted.type, wanted.operations, CALLER);
     }
     return accumulators;
 }

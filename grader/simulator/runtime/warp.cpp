@@ -208,13 +208,7 @@ inline bool complete(const Group& group, uint64_t tag, Thread* last) {
     finish(group, tag);
     for (Warp& warp : group) {
         unsigned participants = group.participants(warp);
-        if (warp.block->checked) {
-            if (tag_kind(tag) == Wait::warp_barrier) {
-                events::syncwarp(warp, group.mask, participants);
-            } else {
-                events::warp_collective(warp, tag_kind(tag), group.mask, participants);
-            }
-        }
+        if (warp.block->checked) events::warp_collective(warp, participants, tag_kind(tag) == Wait::warp_barrier);
         warp.at_collective &= ~participants;
         make_ready(warp, participants);
     }

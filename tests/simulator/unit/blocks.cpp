@@ -131,7 +131,7 @@ CASE(rolled_back_launch_gets_new_shared_cells_when_serials_restart) {
     BlockState& block = *state_of(grid.block(0));
     const uintptr_t address = reinterpret_cast<uintptr_t>(grid.shared(0));
     find_shared(block, address)->cells->write = grid.thread(0, 0).epoch;
-    sim::events::launch_rolled_back(grid.launch());
+    sim::events::launch_rolled_back();
     the_launch.first_serial = Epoch::serial_limit;
     end_serials();
     sim::events::launch_begin(grid.launch());
@@ -354,8 +354,8 @@ CASE(shared_array_is_known_only_in_its_launch) {
         Grid grid(1, 32);
         uintptr_t base = reinterpret_cast<uintptr_t>(grid.block(0).shared);
         BlockState& block = *state_of(grid.block(0));
-        sim::events::shared_array(grid.launch(), slots, 128, 64, "first");
-        if (turn == 0) sim::events::shared_array(grid.launch(), slots + 1, 256, 64, "second");
+        sim::events::shared_array(slots, 128, 64, "first");
+        if (turn == 0) sim::events::shared_array(slots + 1, 256, 64, "second");
         Region* first = find_shared(block, base + 191);
         CHECK(first && !strcmp(first->name, "first") && first->base == base + 128 && first->bytes == 64);
         CHECK(!find_shared(block, base + 127) && !find_shared(block, base + 192));
@@ -377,7 +377,7 @@ CASE(address_between_shared_arrays_belongs_to_the_nearest_one) {
     uintptr_t base = reinterpret_cast<uintptr_t>(grid.block(0).shared);
     BlockState& block = *state_of(grid.block(0));
     const size_t offsets[] = {128, 192, 512};
-    for (unsigned i = 0; i < 3; ++i) sim::events::shared_array(grid.launch(), slots + i, offsets[i], 64, "array");
+    for (unsigned i = 0; i < 3; ++i) sim::events::shared_array(slots + i, offsets[i], 64, "array");
     auto nearest = [&](size_t offset) { return nearest_shared(block, base + offset)->base - base; };
     CHECK(nearest(0) == 128 && nearest(127) == 128 && nearest(191) == 128);
     CHECK(nearest(192) == 192 && nearest(256) == 192);  // the second array begins where the first one ends

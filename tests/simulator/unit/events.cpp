@@ -128,7 +128,7 @@ CASE(launch_pool_is_freed_when_the_launch_ends) {
         worker.pool.take(1 << 16);
         CHECK(held() >= before + (1 << 16));
         if (rolled_back)
-            launch_rolled_back(grid.launch());
+            launch_rolled_back();
         else
             launch_end(grid.launch());
         CHECK(held() < before + (1 << 16));
@@ -141,7 +141,7 @@ CASE(only_events_of_the_chosen_block_are_recorded) {
     const Event all[] = {
         [](Grid& grid, unsigned b, sim::Thread&) { grid.syncthreads(b); },
         [](Grid& grid, unsigned b, sim::Thread&) { grid.syncwarp(b, 0); },
-        [](Grid& grid, unsigned b, sim::Thread&) { warp_collective(grid.warp(b, 0), sim::Wait::vote, 3, 3); },
+        [](Grid& grid, unsigned b, sim::Thread&) { warp_collective(grid.warp(b, 0), 3, false); },
         [](Grid&, unsigned, sim::Thread& thread) { barrier_arrive(thread, 1); },
         [](Grid&, unsigned, sim::Thread& thread) { cluster_arrive(thread, true); },
         [](Grid&, unsigned, sim::Thread& thread) { cluster_waited(thread); },
@@ -193,7 +193,7 @@ CASE(launch_begins_with_empty_state) {
     {
         Grid grid(1, 32);
         the_launch.changed.at(8) = true;
-        shared_array(grid.launch(), code, 0, 4, "array");
+        shared_array(code, 0, 4, "array");
         CHECK(the_launch.arrays.size() == 2 && the_launch.has_dynamic_array);
     }
     for (unsigned workers : {1u, 2u}) {
@@ -277,7 +277,7 @@ CASE(launch_that_continues_with_one_worker_keeps_its_writes) {
     the_launch.concurrent = true;
     site_at(grid, 1).guarded = true;
     worker.overwritten.push({&x.cell(0), never, key(x.at(0)), 0, 0, 4});
-    fall_back_to_one_worker(grid.launch());
+    fall_back_to_one_worker();
     CHECK(!the_launch.concurrent && !site_at(grid, 1).guarded && worker.overwritten.empty());
 }
 
@@ -302,7 +302,7 @@ CASE(rolled_back_launch_leaves_no_state) {
     SyncLog& log = new_log(code);
     CHECK(log_of(code) == &log);
     past_launches().back().number = 9;  // launches in a stream have numbers, so set one
-    launch_rolled_back(grid.launch());
+    launch_rolled_back();
     CHECK(x.cell(3).write == before && *reinterpret_cast<float*>(x.at(3)) == 1);
     CHECK(worker.overwritten.empty() && worker.blocks.empty() && worker.touched.empty());
     CHECK(worker.known_barriers.size() == 0 && worker.sectors->first[0] == words);
@@ -348,9 +348,9 @@ CASE(dynamic_buffer_is_known_in_each_launch) {
         char name[80];
         memset(name, 'x', sizeof name);
         name[79] = 0;
-        shared_array(grid.launch(), code, 64, 8, name);
-        shared_array(grid.launch(), code, 64, 8, name);
-        shared_array(grid.launch(), code + 1, 128, 8, nullptr);
+        shared_array(code, 64, 8, name);
+        shared_array(code, 64, 8, name);
+        shared_array(code + 1, 128, 8, nullptr);
         CHECK_EQUAL(the_launch.arrays.size(), 3);
         const SharedArray &one = the_launch.arrays[1], &other = the_launch.arrays[2];
         CHECK(one.slot == code && one.offset == 64 && one.bytes == 8 && strlen(one.name) == 63 && !*other.name);
@@ -432,10 +432,7 @@ CASE(syncwarp_of_all_live_lanes_counts_their_accesses) {
         auto meet = [&](unsigned lanes) {
             read(grid, x, 0, 5, 0);
             read(grid, x, 0, 37, 1);
-            if (memory)
-                syncwarp(grid.warp(0, 0), lanes, lanes);
-            else
-                warp_collective(grid.warp(0, 0), sim::Wait::vote, lanes, lanes);
+            warp_collective(grid.warp(0, 0), lanes, memory);
             return requests(grid, 0);
         };
         CHECK_EQUAL(meet(0xf0), counted);
@@ -479,7 +476,7 @@ CASE(pending_write_is_settled_before_the_next_event) {
     const Event all[] = {
         [](Grid& grid, sim::Thread&) { grid.syncthreads(0); },
         [](Grid& grid, sim::Thread&) { grid.syncwarp(0, 1); },
-        [](Grid& grid, sim::Thread&) { warp_collective(grid.warp(0, 1), sim::Wait::vote, 1u << 1, 1u << 1); },
+        [](Grid& grid, sim::Thread&) { warp_collective(grid.warp(0, 1), 1u << 1, false); },
         [](Grid&, sim::Thread& thread) { barrier_arrive(thread, 1); },
         [](Grid&, sim::Thread& thread) { cluster_arrive(thread, true); },
         [](Grid&, sim::Thread& thread) { cluster_waited(thread); },
@@ -539,7 +536,7 @@ CASE(griddepcontrol_wait_orders_after_the_previous_grid) {
 CASE(mma_operations_are_counted_by_type_and_line) {
     Grid grid(1, 32);
     for (unsigned turn = 1; turn < 3; ++turn) {
-        tensor_core_mma(grid.warp(0, 0), static_cast<sim::TensorType>(1), 4096, code + 6);
+        tensor_core_mma(static_cast<sim::TensorType>(1), 4096, code + 6);
         CHECK(the_launch.tensor_operations[1] == 4096 * turn && the_launch.tensor_operations[0] == 0);
         CHECK_EQUAL(*the_launch.tensor_operations_at.find(key(code + 6)), 4096 * turn);
     }
@@ -635,7 +632,7 @@ CASE(memory_is_known_from_allocation_to_free) {
         allocation(made);
         CHECK_EQUAL(host_view.shares, kind == MemoryKind::managed);  // unchanged by the allocation
         CHECK_EQUAL(scratch_bytes(), 128);
-        release(memory + 128, 64, code + 1);
+        release(memory + 128, code + 1);
         CHECK(find_region(key(memory)) && !find_region(key(memory + 128)));
         made.base += 64;
         allocation(made);

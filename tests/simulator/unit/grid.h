@@ -75,14 +75,14 @@ class Grid {
         for (unsigned lane = 0; lane < 32; ++lane)
             sim::events::barrier_arrive(thread_[block][32 * warp + lane], barrier);
     }
-    void sync_grid() { sim::events::grid_sync(launch_); }
+    void sync_grid() { sim::events::grid_sync(); }
     void arrive_at_cluster(unsigned block, unsigned thread, bool releases = true) {
         sim::events::cluster_arrive(thread_[block][thread], releases);
     }
     void complete_cluster(unsigned block) { sim::events::cluster_complete(*block_[block].cluster); }
     void wait_for_cluster(unsigned block, unsigned thread) { sim::events::cluster_waited(thread_[block][thread]); }
     void syncwarp(unsigned block, unsigned warp, unsigned lanes = ~0u) {
-        sim::events::syncwarp(warp_[block][warp], lanes, lanes & warp_[block][warp].existing);
+        sim::events::warp_collective(warp_[block][warp], lanes & warp_[block][warp].existing, true);
     }
 
   private:

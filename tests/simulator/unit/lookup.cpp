@@ -189,7 +189,7 @@ CASE(write_partly_out_of_bounds_writes_the_part_inside) {
     // Accesses across the ends of shared arrays.
     for (Access access : {Access::write, Access::read}) {
         Grid grid(1, 32);
-        sim::events::shared_array(grid.launch(), code, 36, 56, "array");
+        sim::events::shared_array(code, 36, 56, "array");
         BlockState& block = *grid.thread(0, 0).block;
         char* shared = grid.block(0).shared;
         CHECK_EQUAL(reach(grid, shared + 88, access, 3), 0);

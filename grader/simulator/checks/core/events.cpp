@@ -100,7 +100,7 @@ const char* needs_one_worker(const Launch& launch) {
     return trace_limit || some_block_is_chosen() ? "what a block does is recorded" : nullptr;
 }
 
-void fall_back_to_one_worker(Launch&) {
+void fall_back_to_one_worker() {
     the_launch.concurrent = false;
     each_worker([](WorkerState& worker) {
         keep_written(worker);
@@ -108,7 +108,7 @@ void fall_back_to_one_worker(Launch&) {
     });
 }
 
-void launch_rolled_back(Launch&) {
+void launch_rolled_back() {
     each_worker([](WorkerState& worker) {
         undo_written(worker);
         drop_logs(worker);
@@ -182,7 +182,7 @@ void block_begin(Block& block) {
     if (!the_launch.has_dynamic_array) {
         the_launch.has_dynamic_array = true;
         size_t offset = static_cast<size_t>(block.dynamic_shared - block.shared);
-        shared_array(*block.launch, nullptr, offset, block.launch->dynamic_shared_bytes, "");
+        shared_array(nullptr, offset, block.launch->dynamic_shared_bytes, "");
     }
 }
 
@@ -192,8 +192,6 @@ void block_end(Block& block) {
     flush_block(state);
     end_block(state);
 }
-
-void thread_begin(Thread&) {}
 
 void thread_exit(Thread& thread) {
     if (ThreadState* state = state_of(thread)) settle_if_pending(*state);
@@ -231,22 +229,15 @@ void barrier_arrive(Thread& thread, unsigned barrier) {
     arrived(state, barrier);
 }
 
-void syncwarp(Warp& warp, unsigned, unsigned participants) {
+void warp_collective(Warp& warp, unsigned participants, bool orders_memory) {
     WarpState& state = *state_of(warp);
     settle_lanes(state, participants);
     if (is_recorded(*warp.block)) record_meeting(warp, participants);
     if (participants == (warp.existing & ~warp.exited)) flush_warp(state);
-    warp_joined(state, participants);
+    if (orders_memory) warp_joined(state, participants);
 }
 
-void warp_collective(Warp& warp, Wait, unsigned, unsigned participants) {
-    WarpState& state = *state_of(warp);
-    settle_lanes(state, participants);
-    if (is_recorded(*warp.block)) record_meeting(warp, participants);
-    if (participants == (warp.existing & ~warp.exited)) flush_warp(state);
-}
-
-void tensor_core_mma(Warp&, TensorType type, unsigned operations, const void* address) {
+void tensor_core_mma(TensorType type, unsigned operations, const void* address) {
     Locked locked(the_launch.lock);
     the_launch.tensor_operations[static_cast<unsigned>(type)] += operations;
     the_launch.tensor_operations_at.at(reinterpret_cast<uint64_t>(address)) += operations;
@@ -288,7 +279,7 @@ void grid_dependency_waited(Thread& thread) {
     set_floors(state);
 }
 
-void grid_sync(Launch&) {
+void grid_sync() {
     each_worker([](WorkerState& worker) {
         for (BlockState* block : worker.blocks) {
             for (unsigned w = 0; w < block->block->warp_count; ++w)
@@ -348,7 +339,7 @@ void allocation(const Allocation& allocation) {
     if (allocation.kind == MemoryKind::async) work_allocates(region);
 }
 
-void release(void* base, size_t, const void* address) {
+void release(void* base, const void* address) {
     Region* region = find_region(reinterpret_cast<uintptr_t>(base));
     ThreadState* thread = current_thread ? state_of(*current_thread) : nullptr;
     if (region && thread)
@@ -377,7 +368,7 @@ void host_fill(const void* to, size_t bytes) {
 void expect_output(void* base) { mark_expected(reinterpret_cast<uintptr_t>(base)); }
 void read_only(void* base) { mark_read_only(reinterpret_cast<uintptr_t>(base)); }
 
-void shared_array(Launch&, const void* slot, size_t offset, size_t bytes, const char* name) {
+void shared_array(const void* slot, size_t offset, size_t bytes, const char* name) {
     Locked locked(the_launch.lock);
     for (const SharedArray& known : the_launch.arrays)
         if (known.slot == slot) return;
