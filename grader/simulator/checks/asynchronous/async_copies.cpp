@@ -98,8 +98,7 @@ void write_destination(ThreadState& state, AccessSite& site, uintptr_t to, unsig
 
 BulkState& bulk_of(ThreadState& thread) {
     ThreadExtras& extras = extras_of(thread);
-    if (!extras.bulk) extras.bulk = static_cast<BulkState*>(calloc(1, sizeof(BulkState)));
-    if (!extras.bulk) abort();
+    if (!extras.bulk) extras.bulk = new BulkState();
     return *extras.bulk;
 }
 
@@ -207,10 +206,7 @@ void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, 
         if (site && site->cells) write_destination(state, *site, to, size_log2);
     });
     ThreadExtras& extras = extras_of(state);
-    if (!extras.copies) {
-        extras.copies = static_cast<Growable<AsyncCopy>*>(calloc(1, sizeof *extras.copies));
-        if (!extras.copies) abort();
-    }
+    if (!extras.copies) extras.copies = new Growable<AsyncCopy>();
     extras.copies->push({reinterpret_cast<uintptr_t>(shared), static_cast<uint32_t>(bytes), extras.copy_group,
                          state.epoch.with_time(Epoch::time_pending), 0, false, state.block->foreign_reads});
     count_async_copy(bytes);

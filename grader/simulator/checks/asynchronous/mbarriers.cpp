@@ -1,7 +1,5 @@
 #include "checks/asynchronous/mbarriers.h"
 
-#include <new>
-
 #include "checks/core/access.h"
 #include "checks/counting/counting.h"
 #include "checks/synchronization/clusters.h"
@@ -213,12 +211,6 @@ void access_object(ThreadState& thread, const Mbarrier& barrier, Access access, 
 const BulkState* bulk_of(const ThreadState& thread) { return thread.extras ? thread.extras->bulk : nullptr; }
 
 }  // namespace
-
-void free_bulk_state(BulkState* state) {
-    if (!state) return;
-    state->~BulkState();
-    free(state);
-}
 
 void keep_copies_pending(BlockState& block) {
     for (unsigned i = 0; i < block.block->thread_count; ++i) {

@@ -31,7 +31,6 @@ struct BulkState {
     uint32_t group;               // the group being filled
     Growable<ProxyFence> fences;  // oldest first
 };
-void free_bulk_state(BulkState* state);
 
 // Calls visit(cell) for every existing cell of [address, address + bytes) of the region.
 template <typename F>

@@ -7,15 +7,9 @@
 
 namespace sim::checks {
 
-namespace {
-constexpr unsigned piece_log2 = 4;
-constexpr size_t max_pieces = (size_t(512) << 10) >> piece_log2;
-}  // namespace
-
 void note_swizzled_fill(BlockState& owner, uintptr_t address, uint32_t bytes, unsigned line) {
     if (!owner.swizzles && !line) return;
-    if (!owner.swizzles) owner.swizzles = static_cast<uint8_t*>(calloc(1, max_pieces));
-    if (!owner.swizzles) abort();
+    if (!owner.swizzles) owner.swizzles = zeros<uint8_t>(max_pieces);
     memset(owner.swizzles + ((address - owner.shared->base) >> piece_log2), static_cast<int>(line),
            (bytes + 15) >> piece_log2);
 }

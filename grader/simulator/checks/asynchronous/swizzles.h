@@ -6,6 +6,10 @@
 
 namespace sim::checks {
 
+// The tensor cores read a block's shared memory, red zones included, in pieces of 16 bytes.
+constexpr unsigned piece_log2 = 4;
+constexpr size_t max_pieces = (size_t(512) << 10) >> piece_log2;
+
 // Records that a copy with a tensor map fills shared memory of the block. `line`: bytes that are swizzled together; 16:
 // no swizzle; 0: the copy has no tensor map.
 void note_swizzled_fill(BlockState& owner, uintptr_t address, uint32_t bytes, unsigned line);

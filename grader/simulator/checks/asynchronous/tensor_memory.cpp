@@ -4,13 +4,10 @@
 #include <stdlib.h>
 
 #include <initializer_list>
-#include <new>
 
 #include "checks/core/access.h"
 #include "checks/report/findings.h"
-#include "checks/asynchronous/wgmma.h"
-#include "checks/synchronization/races.h"
-#include "checks/asynchronous/swizzles.h"
+#include "checks/asynchronous/operand_reader.h"
 #include "runtime/events.h"
 #include "runtime/matrix_descriptor.h"
 #include "runtime/tensor_memory.h"
@@ -19,8 +16,7 @@ namespace sim::checks {
 
 namespace {
 
-constexpr unsigned piece_log2 = 4, lanes_per_cell = 16, lane_groups = tensor_lanes / lanes_per_cell;
-constexpr size_t max_pieces = (size_t(512) << 10) >> piece_log2;
+constexpr unsigned lanes_per_cell = 16, lane_groups = tensor_lanes / lanes_per_cell;
 
 enum class Kind : uint8_t { load, store, mma, copy };
 
@@ -74,7 +70,7 @@ struct Shared {
 struct BlockTensorMemory {
     Shared* shared;
     Cell cells[lane_groups][tensor_columns];
-    uint32_t* pieces;                                    // last record that read each piece of shared memory
+    PieceNotes pieces;                                   // last record that read each piece of shared memory
     Growable<uint32_t> pending[max_warps_per_block][2];  // loads and stores that the warp has not waited for
 };
 
@@ -82,18 +78,14 @@ namespace {
 
 BlockTensorMemory& memory_of(BlockState& block) {
     if (block.tensor_memory) return *block.tensor_memory;
-    void* memory = calloc(1, sizeof(BlockTensorMemory));
-    if (!memory) abort();
-    auto* own = block.tensor_memory = new (memory) BlockTensorMemory();
+    auto* own = block.tensor_memory = new BlockTensorMemory();
     const Cluster& cluster = *block.block->cluster;
     for (unsigned rank = 0; rank < cluster.size && !own->shared; ++rank) {
         const BlockState& other = *state_of(*cluster.blocks[rank]);
         if (&other != &block && other.tensor_memory) own->shared = other.tensor_memory->shared;
     }
     if (!own->shared) {
-        void* place = calloc(1, sizeof(Shared));
-        if (!place) abort();
-        own->shared = new (place) Shared();
+        own->shared = new Shared();
         own->shared->records.push({});
     }
     ++own->shared->blocks;
@@ -102,11 +94,7 @@ BlockTensorMemory& memory_of(BlockState& block) {
 
 TensorThread& tensor_thread_of(ThreadState& thread) {
     ThreadExtras& extras = extras_of(thread);
-    if (!extras.tensor) {
-        void* memory = calloc(1, sizeof(TensorThread));
-        if (!memory) abort();
-        extras.tensor = new (memory) TensorThread();
-    }
+    if (!extras.tensor) extras.tensor = new TensorThread();
     return *extras.tensor;
 }
 
@@ -288,75 +276,19 @@ void read_scales(Checker& checker, BlockState& block, uint32_t address, unsigned
     }
 }
 
-// The 16-byte pieces that an operation reads in a block's shared memory.
-class SharedReader {
-  public:
-    SharedReader(ThreadState& reader, BlockState& owner, uint32_t record, uint64_t descriptor, const void* code)
-        : reader_(reader),
-          owner_(owner),
-          record_(record),
-          matrix_(MatrixDescriptor::of_tcgen05(descriptor)),
-          swizzle_(reader, code, matrix_.line),
-          code_(code) {
-        uint32_t*& pieces = memory_of(owner).pieces;
-        if (!pieces) pieces = static_cast<uint32_t*>(calloc(max_pieces, sizeof(uint32_t)));
-        if (!pieces) abort();
-        pieces_ = pieces;
-    }
-
-    void read(bool mn_major, unsigned groups, unsigned along_k) {
-        for (unsigned group = 0; group < groups; ++group)
-            for (unsigned k = 0; k < along_k; ++k)
-                for (unsigned i = 0; i < 8; ++i)
-                    piece(reinterpret_cast<uintptr_t>(
-                        shared_address_of(*owner_.block, matrix_.piece(mn_major, group, k, i))));
-    }
-
-  private:
-    void piece(uintptr_t address) {
-        if (!site_ || address - site_->base >= site_->limit) {
-            site_ = prepare(reader_, reader_.worker->sites.find(code_), address, Access::operand_read, piece_log2);
-            if (!site_) return;
-        }
-        pieces_[(address - owner_.shared->base) >> piece_log2] = record_;
-        if (!site_->cells) return;
-        ShadowCell* cell = site_->cells + ((address - site_->base) >> site_->shift);
-        swizzle_.check(owner_, address, *cell, *site_);
-        Epoch mark = operand_mark(owner_);
-        for (unsigned i = 0; i < (1u << piece_log2) >> site_->shift; ++i) {
-            if (cell[i].write != written_) check_write(cell[i], address);
-            cell[i].reads = mark;
-            cell[i].read_site = site_->id;
-        }
-    }
-
-    void check_write(ShadowCell& cell, uintptr_t address) {
-        written_ = cell.write;
-        if (!reader_.floors[site_->window].contains(written_)) read_conflict(reader_, cell, *site_);
-        if (fence_missing_ || written_ == never || seen_by_bulk_copies(reader_, written_)) return;
-        fence_missing_ = true;
-        report_missing_proxy_fence(reader_, *site_, cell, address);
-    }
-
-    ThreadState& reader_;
-    BlockState& owner_;
-    uint32_t record_;
-    MatrixDescriptor matrix_;
-    SwizzleCheck swizzle_;
-    const void* code_;
-    uint32_t* pieces_;
-    AccessSite* site_ = nullptr;
-    Epoch written_ = Epoch::none();
-    bool fence_missing_ = false;
-};
+// Reads an operand in a block's shared memory. `record` is the number of the operation's record.
+void read_shared(ThreadState& reader, BlockState& owner, uint32_t record, uint64_t descriptor, const void* code,
+                 bool mn_major, unsigned groups, unsigned along_k) {
+    MatrixDescriptor matrix = MatrixDescriptor::of_tcgen05(descriptor);
+    OperandReader pieces(reader, owner, memory_of(owner).pieces, record, 0, matrix.line, code);
+    for (unsigned group = 0; group < groups; ++group)
+        for (unsigned k = 0; k < along_k; ++k)
+            for (unsigned i = 0; i < 8; ++i)
+                pieces.read(
+                    reinterpret_cast<uintptr_t>(shared_address_of(*owner.block, matrix.piece(mn_major, group, k, i))));
+}
 
 }  // namespace
-
-void free_tensor_thread(TensorThread* thread) {
-    if (!thread) return;
-    thread->~TensorThread();
-    free(thread);
-}
 
 void note_awaited(ThreadState& thread, const ThreadState& issuer, uint64_t number) {
     TensorThread& own = tensor_thread_of(thread);
@@ -406,13 +338,9 @@ void tensor_memory_at_exit(Block& block) {
 void forget_tensor_memory(BlockState& block) {
     BlockTensorMemory* memory = block.tensor_memory;
     if (!memory) return;
-    if (--memory->shared->blocks == 0) {
-        memory->shared->~Shared();
-        free(memory->shared);
-    }
+    if (--memory->shared->blocks == 0) delete memory->shared;
     free(memory->pieces);
-    memory->~BlockTensorMemory();
-    free(memory);
+    delete memory;
     block.tensor_memory = nullptr;
 }
 
@@ -497,18 +425,18 @@ void tensor_operation(Thread& thread, const TensorOperation& operation) {
     for (unsigned which = 0; which < blocks; ++which) {
         BlockState& block = which ? *state_of(neighbor_of(*thread.block)) : *state.block;
         if (operation.copy_bits) {
-            SharedReader(state, block, checker.id(), mma.a, code)
-                .read(false, (operation.copy_warpx4 ? 32 : tensor_lanes) / 8, operation.copy_bits / 128);
+            read_shared(state, block, checker.id(), mma.a, code, false, (operation.copy_warpx4 ? 32 : tensor_lanes) / 8,
+                        operation.copy_bits / 128);
             checker.write(block, {0, tensor_lanes, first, operation.copy_bits / 32}, false);
             continue;
         }
         if (mma.a_in_tensor_memory) {
             checker.read(block, {0, tensor_lanes, static_cast<unsigned>(mma.a & 0xffff), 8});
         } else {
-            SharedReader(state, block, checker.id(), mma.a, code).read(shape.a_mn_major, shape.m / blocks / 8, 2);
+            read_shared(state, block, checker.id(), mma.a, code, shape.a_mn_major, shape.m / blocks / 8, 2);
             pieces += 2 * shape.m / blocks;
         }
-        SharedReader(state, block, checker.id(), mma.b, code).read(shape.b_mn_major, shape.n / blocks / 8, 2);
+        read_shared(state, block, checker.id(), mma.b, code, shape.b_mn_major, shape.n / blocks / 8, 2);
         pieces += 2 * shape.n / blocks;
         if (mma.scales) {
             read_scales(checker, block, mma.scale_a, shape.m);

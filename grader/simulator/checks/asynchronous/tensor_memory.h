@@ -24,7 +24,6 @@ struct TensorThread {
     uint64_t number;
     Epoch waited;  // time of that wait
 };
-void free_tensor_thread(TensorThread* thread);
 
 // The thread has waited for an mbarrier on which `issuer` committed its operations up to a number.
 void note_awaited(ThreadState& thread, const ThreadState& issuer, uint64_t number);

@@ -1,12 +1,8 @@
 #include "checks/asynchronous/wgmma.h"
 
-#include <new>
-
 #include "checks/core/access.h"
 #include "checks/report/findings.h"
-#include "checks/asynchronous/mbarriers.h"
-#include "checks/synchronization/races.h"
-#include "checks/asynchronous/swizzles.h"
+#include "checks/asynchronous/operand_reader.h"
 #include "checks/asynchronous/tensor_memory.h"
 #include "runtime/events.h"
 #include "runtime/matrix_descriptor.h"
@@ -16,8 +12,7 @@ namespace sim::checks {
 
 namespace {
 
-constexpr unsigned piece_log2 = 4, max_warpgroups = max_warps_per_block / warps_per_group;
-constexpr size_t max_pieces = (size_t(512) << 10) >> piece_log2;
+constexpr unsigned max_warpgroups = max_warps_per_block / warps_per_group;
 
 struct Wait {
     uint64_t number;  // all wgmma up to this one were complete
@@ -45,19 +40,14 @@ struct BlockWgmma {
 namespace {
 
 BlockWgmma& wgmma_of(BlockState& block) {
-    if (!block.wgmma) {
-        void* memory = calloc(1, sizeof(BlockWgmma));
-        if (!memory) abort();
-        block.wgmma = new (memory) BlockWgmma();
-    }
+    if (!block.wgmma) block.wgmma = new BlockWgmma();
     return *block.wgmma;
 }
 
 WatchedRegisters& registers_of(ThreadState& thread) {
     ThreadExtras& extras = extras_of(thread);
     if (!extras.registers) {
-        extras.registers = static_cast<WatchedRegisters*>(calloc(1, sizeof(WatchedRegisters)));
-        if (!extras.registers) abort();
+        extras.registers = new WatchedRegisters();
         thread.watches = true;
     }
     return *extras.registers;
@@ -117,78 +107,25 @@ void take(ThreadState& thread, WatchedRegisters& registers, uintptr_t begin, uin
     registers.runs.push(run);
 }
 
-// The operand's pieces, as read by some lanes: the first lane of each warp represents all.
-class OperandReader {
-  public:
-    OperandReader(Warp* warps, unsigned which, const events::WgmmaIssue& issue, unsigned line)
-        : swizzle_(*first_lane(*state_of(warps[__builtin_ctz(which)])), issue.address, line),
-          block_(*state_of(*warps->block)),
-          code_(issue.address),
-          warpgroup_(warps->index / warps_per_group) {
-        for (unsigned w = 0; w < warps_per_group; ++w)
-            if (which >> w & 1) readers_[count_++] = first_lane(*state_of(warps[w]));
-        note_ = static_cast<LastRead>(issue.number & number_mask) | which << number_bits;
-        LastRead*& pieces = wgmma_of(block_).pieces[warpgroup_];
-        if (!pieces) pieces = static_cast<LastRead*>(calloc(max_pieces, sizeof(LastRead)));
-        if (!pieces) abort();
-        pieces_ = pieces;
-    }
-
-    // Reads core matrices from `first` on, along M or N.
-    void read(const MatrixDescriptor& descriptor, bool mn_major, unsigned first, unsigned groups) {
-        for (unsigned matrix = 0; matrix < 2 * groups; ++matrix) {
-            for (unsigned i = 0; i < 8; ++i) {
-                uint32_t offset = descriptor.piece(mn_major, first + matrix / 2, matrix % 2, i);
-                read_piece(reinterpret_cast<uintptr_t>(own_shared_address(offset)));
-            }
+// Reads core matrices of an operand from `first` on, along M or N. `which` are the warps that read them: the first lane
+// of each represents all.
+void read_operand(Warp* warps, unsigned which, const events::WgmmaIssue& issue, const MatrixDescriptor& descriptor,
+                  bool mn_major, unsigned first, unsigned groups) {
+    BlockState& block = *state_of(*warps->block);
+    auto lane_of = [&](unsigned w) -> ThreadState& { return *first_lane(*state_of(warps[w])); };
+    LastRead note = static_cast<LastRead>(issue.number & number_mask) | which << number_bits;
+    OperandReader reader(lane_of(static_cast<unsigned>(__builtin_ctz(which))), block,
+                         wgmma_of(block).pieces[warps->index / warps_per_group], note, ~number_mask, descriptor.line,
+                         issue.address);
+    for (unsigned rest = which & (which - 1); rest; rest &= rest - 1)
+        reader.add_reader(lane_of(static_cast<unsigned>(__builtin_ctz(rest))));
+    for (unsigned matrix = 0; matrix < 2 * groups; ++matrix) {
+        for (unsigned i = 0; i < 8; ++i) {
+            uint32_t offset = descriptor.piece(mn_major, first + matrix / 2, matrix % 2, i);
+            reader.read(reinterpret_cast<uintptr_t>(own_shared_address(offset)));
         }
     }
-
-  private:
-    void read_piece(uintptr_t address) {
-        if (!site_ || address - site_->base >= site_->limit) {
-            ThreadState& thread = *readers_[0];
-            AccessSite* known = thread.worker->sites.find(code_);
-            site_ = prepare(thread, known, address, Access::operand_read, piece_log2);
-            if (!site_) return;
-        }
-        LastRead& last = pieces_[(address - block_.shared->base) >> piece_log2];
-        last = note_ | (last & ~number_mask);
-        if (!site_->cells) return;
-        ShadowCell* cell = site_->cells + ((address - site_->base) >> site_->shift);
-        swizzle_.check(block_, address, *cell, *site_);
-        Epoch mark = operand_mark(block_);
-        for (unsigned i = 0; i < (1u << piece_log2) >> site_->shift; ++i) {
-            if (cell[i].write != written_) check_write(cell[i], address);
-            cell[i].reads = mark;
-            cell[i].read_site = site_->id;
-        }
-    }
-
-    // Checks that the last write is visible to all readers. Cells that were written together need only one check.
-    void check_write(ShadowCell& cell, uintptr_t address) {
-        written_ = cell.write;
-        for (unsigned i = 0; i < count_; ++i) {
-            ThreadState& reader = *readers_[i];
-            if (!reader.floors[shared_window].contains(written_)) read_conflict(reader, cell, *site_);
-            if (fence_missing_ || written_ == never || seen_by_bulk_copies(reader, written_)) continue;
-            fence_missing_ = true;
-            report_missing_proxy_fence(reader, *site_, cell, address);
-        }
-    }
-
-    SwizzleCheck swizzle_;
-    BlockState& block_;
-    const void* code_;
-    unsigned warpgroup_;
-    ThreadState* readers_[warps_per_group];
-    unsigned count_ = 0;
-    LastRead note_;
-    LastRead* pieces_;
-    AccessSite* site_ = nullptr;
-    Epoch written_ = Epoch::none();
-    bool fence_missing_ = false;
-};
+}
 
 // Returns whether the thread is ordered after a wait for the wgmma by at least one lane of the warp.
 bool comes_after(const ThreadState& thread, BlockWgmma& block_wgmma, unsigned warp, uint64_t number) {
@@ -218,8 +155,7 @@ bool comes_after(const ThreadState& thread, BlockWgmma& block_wgmma, unsigned wa
 void free_registers(WatchedRegisters* registers) {
     if (!registers) return;
     for (AccumulatorRun& run : registers->runs) free(run.values);
-    registers->~WatchedRegisters();
-    free(registers);
+    delete registers;
 }
 
 void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code) {
@@ -264,8 +200,7 @@ bool overtakes_wgmma(const ThreadState& thread, uintptr_t address, Epoch* reader
 void forget_wgmma(BlockState& block) {
     if (!block.wgmma) return;
     for (LastRead* pieces : block.wgmma->pieces) free(pieces);
-    block.wgmma->~BlockWgmma();
-    free(block.wgmma);
+    delete block.wgmma;
     block.wgmma = nullptr;
 }
 
@@ -337,13 +272,11 @@ void wgmma_issued(Warp* warps, const WgmmaIssue& issue) {
     unsigned pieces = 2 * kind.n;
     if (!kind.a_in_registers) {
         pieces += 2 * 64;
-        for (unsigned w = 0; w < warps_per_group; ++w) {
-            MatrixDescriptor a(issue.a);
-            OperandReader(warps, 1u << w, issue, a.line).read(a, kind.transpose_a, 2 * w, 2);
-        }
+        for (unsigned w = 0; w < warps_per_group; ++w)
+            read_operand(warps, 1u << w, issue, MatrixDescriptor(issue.a), kind.transpose_a, 2 * w, 2);
     }
-    MatrixDescriptor b(issue.b);
-    OperandReader(warps, (1u << warps_per_group) - 1, issue, b.line).read(b, kind.transpose_b, 0, kind.n / 8u);
+    read_operand(warps, (1u << warps_per_group) - 1, issue, MatrixDescriptor(issue.b), kind.transpose_b, 0,
+                 kind.n / 8u);
     Locked locked(the_launch.lock);
     uint64_t address = reinterpret_cast<uint64_t>(issue.address);
     uint64_t operations = 2ull * 64 * kind.n * kind.k();

@@ -11,6 +11,14 @@
 
 namespace sim::checks {
 
+// Returns memory for `count` objects, filled with zeros. free() frees it.
+template <typename T>
+T* zeros(size_t count = 1) {
+    void* memory = calloc(count, sizeof(T));
+    if (!memory) abort();
+    return static_cast<T*>(memory);
+}
+
 // A growable array. Elements move when it grows.
 template <typename T>
 class Growable {
@@ -134,8 +142,7 @@ class HashMap {
         Slot* old = slots_;
         size_t old_capacity = capacity_;
         capacity_ = capacity_ ? 2 * capacity_ : 16;
-        slots_ = static_cast<Slot*>(calloc(capacity_, sizeof(Slot)));
-        if (!slots_) abort();
+        slots_ = zeros<Slot>(capacity_);
         for (size_t i = 0; i < old_capacity; ++i)
             if (old[i].key) slots_[place(old[i].key)] = old[i];
         free(old);

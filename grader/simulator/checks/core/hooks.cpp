@@ -34,10 +34,8 @@ SIM_NOINLINE void host_name_access(uintptr_t address, unsigned bytes, Access acc
     if (access == Access::read && equal) return;
     Finding finding = new_finding(FindingKind::host_name);
     finding.side.address = code;
-    finding.side.access = static_cast<uint8_t>(access);
-    finding.bytes = bytes;
+    finding.set_access(access, bytes, find_region(same), same);
     finding.payload = Address{address};
-    finding.place = place_of(find_region(same), same);
     add_finding(finding);
 }
 
@@ -52,56 +50,39 @@ SIM_NOINLINE void host_access(uintptr_t address, unsigned bytes, Access access, 
     }
     Finding finding = new_finding(FindingKind::host_access);
     finding.side.address = code;
-    finding.side.access = static_cast<uint8_t>(access);
-    finding.bytes = bytes;
-    finding.place = place_of(region, address);
+    finding.set_access(access, bytes, region, address);
     add_finding(finding);
+}
+
+// Checks an access by host code, or by a thread of a block without checks.
+template <bool Write>
+SIM_ALWAYS_INLINE void unchecked_access(const void* data, unsigned bytes, const void* code) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(data);
+    if (sandbox::confined) sandbox::check(data, bytes, Write, code, SIM_FRAME);
+    if (current_thread) return;
+    if (address - host_view.arena_base < host_view.arena_bytes)
+        host_access(address, bytes, Write ? Access::write : Access::read, code);
+    else if (SIM_UNLIKELY(address - host_view.copied_base < host_view.copied_bytes))
+        host_touches_own(address, bytes, Write, code);
+    else if (SIM_UNLIKELY(address - host_names_base < host_names_bytes))
+        host_name_access(address, bytes, Write ? Access::write : Access::read, code);
 }
 
 template <unsigned SizeLog2, bool Write>
 SIM_ALWAYS_INLINE void hook(const void* data, const void* code) {
-    uintptr_t address = reinterpret_cast<uintptr_t>(data);
-    Thread* thread = current_thread;
-    if (SIM_UNLIKELY(!thread)) {
-        if (sandbox::confined) sandbox::check(data, size_t(1) << SizeLog2, Write, code, SIM_FRAME);
-        if (address - host_view.arena_base < host_view.arena_bytes)
-            host_access(address, 1u << SizeLog2, Write ? Access::write : Access::read, code);
-        else if (SIM_UNLIKELY(address - host_view.copied_base < host_view.copied_bytes))
-            host_touches_own(address, 1u << SizeLog2, Write, code);
-        else if (SIM_UNLIKELY(address - host_names_base < host_names_bytes))
-            host_name_access(address, 1u << SizeLog2, Write ? Access::write : Access::read, code);
-        return;
-    }
-    ThreadState* state = state_of(*thread);
-    if (SIM_UNLIKELY(!state)) {
-        if (sandbox::confined) sandbox::check(data, size_t(1) << SizeLog2, Write, code, SIM_FRAME);
-        return;
-    }
-    on_access<SizeLog2, Write>(*state, address, code);
+    ThreadState* state = current_thread ? state_of(*current_thread) : nullptr;
+    if (SIM_UNLIKELY(!state)) return unchecked_access<Write>(data, 1u << SizeLog2, code);
+    on_access<SizeLog2, Write>(*state, reinterpret_cast<uintptr_t>(data), code);
 }
 
 // A hook for less frequent accesses: one function serves all sizes.
 template <bool Write>
 SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* code) {
+    ThreadState* state = current_thread ? state_of(*current_thread) : nullptr;
+    if (!state) return unchecked_access<Write>(data, 1u << size_log2, code);
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
-    Access access = Write ? Access::write : Access::read;
-    if (!current_thread) {
-        if (sandbox::confined) sandbox::check(data, size_t(1) << size_log2, Write, code, SIM_FRAME);
-        if (address - host_view.arena_base < host_view.arena_bytes)
-            host_access(address, 1u << size_log2, access, code);
-        else if (address - host_view.copied_base < host_view.copied_bytes)
-            host_touches_own(address, 1u << size_log2, Write, code);
-        else if (address - host_names_base < host_names_bytes)
-            host_name_access(address, 1u << size_log2, access, code);
-        return;
-    }
-    ThreadState* state = state_of(*current_thread);
-    if (!state) {
-        if (sandbox::confined) sandbox::check(data, size_t(1) << size_log2, Write, code, SIM_FRAME);
-        return;
-    }
     state->hooked[Write] = {address, size_t(1) << size_log2};
-    AccessSite* site = prepare_and_log(*state, address, access, size_log2, code);
+    AccessSite* site = prepare_and_log(*state, address, Write ? Access::write : Access::read, size_log2, code);
     if (!site || !site->cells) return;
     if (site->guarded)
         access_cells_guarded<Write>(*state, *site, address, size_log2);

@@ -82,10 +82,8 @@ bool is_table(WorkerState& worker, uintptr_t address) {
 void report(ThreadState& thread, const AccessSite& site, FindingKind kind, Access access, unsigned size_log2,
             uintptr_t address, const Region* region) {
     Finding finding = finding_at(kind, thread, site.address);
-    finding.side.access = static_cast<uint8_t>(access);
-    finding.bytes = 1u << size_log2;
+    finding.set_access(access, size_t(1) << size_log2, region, address);
     finding.payload = Address{address};
-    finding.place = place_of(region, address);
     add_finding(finding);
 }
 

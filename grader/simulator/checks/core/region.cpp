@@ -47,8 +47,7 @@ unsigned bytes_of_dtype(const char* dtype) {
 }
 
 Region* new_region() {
-    Region* region = static_cast<Region*>(calloc(1, sizeof(Region)));
-    if (!region) abort();
+    Region* region = zeros<Region>();
     region->id = new_region_id();
     return region;
 }

@@ -30,9 +30,7 @@ const void* site_address(uint16_t id) {
     return id < addresses.size() ? addresses[id] : nullptr;
 }
 
-SiteTable::SiteTable() : slots_(static_cast<Slot*>(calloc(slots, sizeof(Slot)))) {
-    if (!slots_) abort();
-}
+SiteTable::SiteTable() : slots_(zeros<Slot>(slots)) {}
 
 SiteTable::~SiteTable() {
     clear();

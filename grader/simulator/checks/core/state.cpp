@@ -1,7 +1,5 @@
 #include "checks/core/state.h"
 
-#include <new>
-
 #include "checks/core/access.h"
 #include "checks/synchronization/clusters.h"
 #include "checks/counting/executed.h"
@@ -34,13 +32,11 @@ WorkerState& worker_of(const Block& block) {
     Locked locked(workers_lock);
     for (unsigned i = 0; i < worker_count; ++i)
         if (workers[i]->worker == block.worker) return *workers[i];
-    void* memory = calloc(1, sizeof(WorkerState));
-    if (!memory || worker_count == 64) abort();
-    WorkerState* state = new (memory) WorkerState();
+    if (worker_count == 64) abort();
+    auto* state = new WorkerState();
     state->worker = block.worker;
-    state->sectors = static_cast<TouchedSectors*>(calloc(1, sizeof(TouchedSectors)));
-    state->numbers = static_cast<NumberSet*>(calloc(1, sizeof(NumberSet)));
-    if (!state->sectors || !state->numbers) abort();
+    state->sectors = zeros<TouchedSectors>();
+    state->numbers = zeros<NumberSet>();
     return *(workers[worker_count++] = state);
 }
 
@@ -108,8 +104,7 @@ SharedMemory& shared_memory_of(WorkerState& worker, const Block& block) {
     SharedMemory* shared = worker.shared;
     while (shared && shared->base != base) shared = shared->next;
     if (!shared) {
-        shared = static_cast<SharedMemory*>(calloc(1, sizeof(SharedMemory)));
-        if (!shared) abort();
+        shared = zeros<SharedMemory>();
         shared->base = base;
         shared->next = worker.shared;
         worker.shared = shared;
@@ -126,8 +121,7 @@ BlockState& begin_block(Block& block) {
     if (state) {
         worker.free_blocks = state->next;
     } else {
-        state = static_cast<BlockState*>(calloc(1, sizeof(BlockState)));
-        if (!state) abort();
+        state = zeros<BlockState>();
     }
     if (state->capacity < block.thread_count) {
         free(state->threads);
@@ -188,14 +182,12 @@ void end_block(BlockState& state) {
     if (state.extras) {
         for (unsigned i = 0; i < state.block->thread_count; ++i) {
             ThreadExtras* extras = state.threads[i].extras;
-            if (extras && extras->copies) {
-                extras->copies->~Growable();
-                free(extras->copies);
-            }
-            if (extras) forget_writes(*extras);
-            if (extras) free_bulk_state(extras->bulk);
-            if (extras) free_registers(extras->registers);
-            if (extras) free_tensor_thread(extras->tensor);
+            if (!extras) continue;
+            forget_writes(*extras);
+            free_registers(extras->registers);
+            delete extras->copies;
+            delete extras->bulk;
+            delete extras->tensor;
         }
     }
     forget_wgmma(state);
@@ -261,11 +253,7 @@ Growable<Region*>& regions_of(BlockState& block) {
     Locked locked(the_launch.lock);
     size_t known = shared.launch == the_launch.launch->id ? shared.known : 0;
     for (; known < the_launch.arrays.size(); ++known) {
-        if (known == shared.regions.size()) {
-            Region* region = static_cast<Region*>(calloc(1, sizeof(Region)));
-            if (!region) abort();
-            shared.regions.push(region);
-        }
+        if (known == shared.regions.size()) shared.regions.push(zeros<Region>());
         fill_region(*shared.regions[known], the_launch.arrays[known], shared);
     }
     shared.launch = the_launch.launch->id;

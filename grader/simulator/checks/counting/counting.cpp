@@ -37,12 +37,8 @@ unsigned kernel_index(const char* name) {
         if (!strncmp(kernels[i].name, name, sizeof kernels[i].name - 1)) return static_cast<unsigned>(i);
     KernelRecord record = {};
     strncpy(record.name, name, sizeof record.name - 1);
-    record.sites = static_cast<Growable<SiteCounters>*>(calloc(1, sizeof *record.sites));
-    if (!record.sites) abort();
-    each_places(record, [](Growable<PlaceCount>*& places) {
-        places = static_cast<Growable<PlaceCount>*>(calloc(1, sizeof *places));
-        if (!places) abort();
-    });
+    record.sites = new Growable<SiteCounters>();
+    each_places(record, [](Growable<PlaceCount>*& places) { places = new Growable<PlaceCount>(); });
     kernels.push(record);
     return static_cast<unsigned>(kernels.size() - 1);
 }
@@ -82,12 +78,8 @@ void add_count(Growable<PlaceCount>& counts, uint16_t site, uint64_t count) {
 
 void forget_kernels() {
     for (KernelRecord& record : kernels) {
-        record.sites->~Growable();
-        free(record.sites);
-        each_places(record, [](Growable<PlaceCount>*& places) {
-            places->~Growable();
-            free(places);
-        });
+        delete record.sites;
+        each_places(record, [](Growable<PlaceCount>*& places) { delete places; });
     }
     kernels.clear();
 }

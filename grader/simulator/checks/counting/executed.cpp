@@ -40,8 +40,7 @@ struct Executions {
     }
     void grow() {
         Executions larger = {nullptr, capacity ? 2 * capacity : 64, used};
-        larger.entries = static_cast<Entry*>(calloc(larger.capacity, sizeof(Entry)));
-        if (!larger.entries) abort();
+        larger.entries = zeros<Entry>(larger.capacity);
         for (size_t i = 0; i < capacity; ++i)
             if (entries[i].address) larger.find(entries[i].address) = entries[i];
         free(entries);
@@ -106,7 +105,6 @@ HOOK(void, __sanitizer_cov_trace_pc)() {
     if (!state) return;
     void*& executed = state->block->executed;
     if (!executed) sim::in_block_order("what its threads execute is counted");
-    if (!executed) executed = calloc(sim::max_threads_per_block, sizeof(Executions));
-    if (!executed) abort();
+    if (!executed) executed = zeros<Executions>(sim::max_threads_per_block);
     static_cast<Executions*>(executed)[thread->linear].add(__builtin_return_address(0));
 }

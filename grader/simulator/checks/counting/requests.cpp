@@ -12,8 +12,7 @@ RequestLog* take_log(WorkerState& worker) {
     if (log) {
         worker.free_logs = log->next;
     } else {
-        log = static_cast<RequestLog*>(calloc(1, sizeof(RequestLog)));
-        if (!log) abort();
+        log = zeros<RequestLog>();
     }
     log->lanes = 0;
     return log;

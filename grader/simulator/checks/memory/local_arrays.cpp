@@ -47,10 +47,8 @@ void red_access(ThreadState& thread, uintptr_t address, size_t bytes, Access acc
             sandbox::check(name, 1, false, code, SIM_FRAME);
         strncpy(array.name, name, sizeof array.name - 1);
         Finding finding = finding_at(FindingKind::out_of_bounds, thread, code);
-        finding.side.access = static_cast<uint8_t>(access);
-        finding.bytes = static_cast<uint32_t>(bytes);
+        finding.set_access(access, bytes, &array, address);
         finding.payload = Address{address};
-        finding.place = place_of(&array, address);
         add_finding(finding);
         return;
     }

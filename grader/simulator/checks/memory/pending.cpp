@@ -106,8 +106,7 @@ void settle(ThreadState& thread, uintptr_t address, const void* code) {
 void note_write(ThreadState& thread, const AccessSite& site, uintptr_t address, size_t bytes, Epoch other,
                 uint16_t other_site, Access other_access) {
     ThreadExtras& extras = extras_of(thread);
-    if (!extras.writes) extras.writes = static_cast<Growable<PendingWrite>*>(calloc(1, sizeof *extras.writes));
-    if (!extras.writes) abort();
+    if (!extras.writes) extras.writes = new Growable<PendingWrite>();
     const void* data = reinterpret_cast<const void*>(address);
     // A wide write covers several cells and calls this function for each, but is one pending write.
     if (extras.writes->empty() || extras.writes->back().address != data) extras.writes->push({});
@@ -122,9 +121,7 @@ void note_write(ThreadState& thread, const AccessSite& site, uintptr_t address, 
 void report_same_value(bool reports) { same_value_races = reports; }
 
 void forget_writes(ThreadExtras& extras) {
-    if (!extras.writes) return;
-    extras.writes->~Growable();
-    free(extras.writes);
+    delete extras.writes;
     extras.writes = nullptr;
 }
 

@@ -29,8 +29,26 @@ struct Text {
     }
 };
 
-// Each payload calls visit(name, value) for its fields, which have the same names in Python. A value is a uint64_t, an
-// int64_t, a text, or one of the lists below.
+template <unsigned Size>
+const char* visible(const Text<Size>& text) {
+    return text.chars;
+}
+template <typename T>
+const T& visible(const T& value) {
+    return value;
+}
+
+// Each payload lists its fields, which have the same names in Python: each(visit) calls visit(name, value) for them. A
+// value is a uint64_t, an int64_t, a text, or one of the lists below.
+#define FIELDS_1(A) visit(#A, visible(A));
+#define FIELDS_2(A, B) FIELDS_1(A) FIELDS_1(B)
+#define FIELDS_3(A, B, C) FIELDS_2(A, B) FIELDS_1(C)
+#define FIELDS_4(A, B, C, D) FIELDS_3(A, B, C) FIELDS_1(D)
+#define FIELDS(COUNT, ...)           \
+    template <typename Visit>        \
+    void each(Visit&& visit) const { \
+        FIELDS_##COUNT(__VA_ARGS__)  \
+    }
 
 struct NoPayload {
     template <typename Visit>
@@ -39,36 +57,23 @@ struct NoPayload {
 
 struct Address {
     uint64_t address;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("address", address);
-    }
+    FIELDS(1, address)
 };
 
 struct ArrayIndex {
     int64_t index;
     Text<256> array_type;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("index", index);
-        visit("array_type", array_type.chars);
-    }
+    FIELDS(2, index, array_type)
 };
 
 struct LeakedBytes {
     uint64_t bytes;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("bytes", bytes);
-    }
+    FIELDS(1, bytes)
 };
 
 struct UninitializedBytes {
     uint64_t bytes;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("bytes", bytes);
-    }
+    FIELDS(1, bytes)
 };
 
 struct ElementNumbers {
@@ -79,11 +84,7 @@ struct ElementNumbers {
 struct UnwrittenElements {
     uint64_t missing;
     ElementNumbers first;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("missing", missing);
-        visit("first", first);
-    }
+    FIELDS(2, missing, first)
 };
 
 // The payload of a race. finding_reader.py adds the place of a nearby atomic operation.
@@ -115,130 +116,84 @@ struct Waits {
 struct BlockedThreads {
     Waits waits;
     uint64_t exited;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("waits", waits);
-        visit("exited", exited);
-    }
+    FIELDS(2, waits, exited)
 };
 
 struct TwoOperations {
     Text<64> operation, other_operation;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("operation", operation.chars);
-        visit("other_operation", other_operation.chars);
-    }
+    FIELDS(2, operation, other_operation)
 };
 
 struct ExitedThreads {
     uint64_t exited, threads;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("exited", exited);
-        visit("threads", threads);
-    }
+    FIELDS(2, exited, threads)
 };
 
 struct Mask {
     uint64_t mask;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("mask", mask);
-    }
+    FIELDS(1, mask)
 };
 
 struct Lane {
     uint64_t lane;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("lane", lane);
-    }
+    FIELDS(1, lane)
 };
 
 struct Reason {
     Text<400> reason;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("reason", reason.chars);
-    }
+    FIELDS(1, reason)
 };
 
 struct EndlessLoop {
     Text<400> reason;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("reason", reason.chars);
-    }
+    FIELDS(1, reason)
 };
 
 // The swizzle of a matrix descriptor and of a tensor map, in bytes; 16: none.
 struct Swizzles {
     uint64_t descriptor, tensor_map;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("descriptor", descriptor);
-        visit("tensor_map", tensor_map);
-    }
+    FIELDS(2, descriptor, tensor_map)
 };
 
 struct TensorCell {
     uint64_t lane, column;
     Text<16> operation, earlier;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("lane", lane);
-        visit("column", column);
-        visit("operation", operation.chars);
-        visit("earlier", earlier.chars);
-    }
+    FIELDS(4, lane, column, operation, earlier)
 };
 
 struct TensorColumn {
     uint64_t column;
     Text<16> operation;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("column", column);
-        visit("operation", operation.chars);
-    }
+    FIELDS(2, column, operation)
 };
 
 struct TensorColumns {
     uint64_t columns;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("columns", columns);
-    }
+    FIELDS(1, columns)
 };
 
 struct TensorInstruction {
     Text<16> operation;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("operation", operation.chars);
-    }
+    FIELDS(1, operation)
 };
 
 struct RefusedCall {
     Text<256> call;
     uint64_t error;
     Text<400> reason;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("call", call.chars);
-        visit("error", error);
-        visit("reason", reason.chars);
-    }
+    FIELDS(3, call, error, reason)
 };
 
 struct Call {
     Text<256> call;
-    template <typename Visit>
-    void each(Visit&& visit) const {
-        visit("call", call.chars);
-    }
+    FIELDS(1, call)
 };
+
+#undef FIELDS
+#undef FIELDS_4
+#undef FIELDS_3
+#undef FIELDS_2
+#undef FIELDS_1
 
 using Payload =
     std::variant<NoPayload, Address, ArrayIndex, LeakedBytes, UninitializedBytes, UnwrittenElements, NearbyAtomic,

@@ -47,38 +47,21 @@ uint64_t leaked_bytes(const Finding& finding) {
 
 }  // namespace
 
-const char* name_of(FindingKind kind) {
-    switch (kind) {
-#define FINDING(NAME, CHECK, PAYLOAD) \
-    case FindingKind::NAME:           \
-        return #NAME;
+// The name, the check and the empty payload of each kind.
+struct KindFacts {
+    const char* name;
+    Check check;
+    Payload (*empty)();
+};
+static constexpr KindFacts kinds[] = {
+#define FINDING(NAME, CHECK, PAYLOAD) {#NAME, Check::CHECK, []() -> Payload { return PAYLOAD{}; }},
 #include "checks/report/finding_kinds.def"
 #undef FINDING
-    }
-    return "";
-}
+};
 
-Check check_of(FindingKind kind) {
-    switch (kind) {
-#define FINDING(NAME, CHECK, PAYLOAD) \
-    case FindingKind::NAME:           \
-        return Check::CHECK;
-#include "checks/report/finding_kinds.def"
-#undef FINDING
-    }
-    return Check::fault;
-}
-
-Payload empty_payload(FindingKind kind) {
-    switch (kind) {
-#define FINDING(NAME, CHECK, PAYLOAD) \
-    case FindingKind::NAME:           \
-        return PAYLOAD{};
-#include "checks/report/finding_kinds.def"
-#undef FINDING
-    }
-    return NoPayload{};
-}
+const char* name_of(FindingKind kind) { return kinds[static_cast<unsigned>(kind)].name; }
+Check check_of(FindingKind kind) { return kinds[static_cast<unsigned>(kind)].check; }
+Payload empty_payload(FindingKind kind) { return kinds[static_cast<unsigned>(kind)].empty(); }
 
 Place place_of(const Region* region, uintptr_t address) {
     Place place = {};
@@ -94,6 +77,20 @@ Place place_of(const Region* region, uintptr_t address) {
     memcpy(place.dtype, region->dtype, strnlen(region->dtype, sizeof place.dtype - 1));
     place.offset = static_cast<int64_t>(address - region->base);
     return place;
+}
+
+void Finding::set_access(Access access, size_t size, const Region* region, uintptr_t address) {
+    side.access = static_cast<uint8_t>(access);
+    bytes = static_cast<uint32_t>(size);
+    place = place_of(region, address);
+}
+
+void Finding::set_other(uint16_t site, Access access, Epoch epoch) {
+    other.address = site_address(site);
+    other.access = static_cast<uint8_t>(access);
+    other.has_thread = true;
+    other.serial = epoch.serial();
+    other.thread = epoch.thread();
 }
 
 void add_finding(const Finding& made) {

@@ -41,6 +41,8 @@ struct Side {
     unsigned kernel;
 };
 
+enum class Access : uint8_t;
+
 struct Finding {
     FindingKind kind;
     Side side;
@@ -51,6 +53,11 @@ struct Finding {
     uint64_t count;
     uint64_t launch;
     unsigned kernel;  // index of the kernel in the report; ~0u for none
+
+    // Sets the access by the first side, and the place in memory.
+    void set_access(Access access, size_t size, const Region* region, uintptr_t address);
+    // Sets the second side: an access at a site, by the thread of an epoch.
+    void set_other(uint16_t site, Access access, Epoch epoch);
 };
 
 Place place_of(const Region* region, uintptr_t address);

@@ -163,90 +163,22 @@ void each_in_order(const Growable<T>& items, F visit) {
     for (const T* item : ordered) visit(*item);
 }
 
-const char* name_of(Check check) {
-    switch (check) {
-        case Check::memcheck:
-            return "memcheck";
-        case Check::initcheck:
-            return "initcheck";
-        case Check::racecheck:
-            return "racecheck";
-        case Check::synccheck:
-            return "synccheck";
-        case Check::fault:
-            return "fault";
-    }
-    return "";
-}
+// The names in the order of the enumerations.
+constexpr const char* check_names[] = {"memcheck", "initcheck", "racecheck", "synccheck", "fault"};
+constexpr const char* access_names[] = {"read",       "write",       "volatile read", "volatile write", "atomic",
+                                        "async read", "async write", "operand read",  "allocation",     "free"};
+constexpr const char* space_names[] = {"shared", "global", "constant", "distributed"};
+constexpr const char* region_names[] = {
+    "tensor", "cudaMalloc", "cudaMallocAsync", "cudaMallocManaged", "cudaMallocHost", "the device's heap",
+    "host",   "__device__", "__constant__",    "__shared__",        "dynamic shared", "local",
+};
 
+const char* name_of(Check check) { return check_names[static_cast<unsigned>(check)]; }
+const char* name_of(Space space) { return space_names[static_cast<unsigned>(space)]; }
+const char* name_of(RegionKind kind) { return region_names[static_cast<unsigned>(kind)]; }
 const char* name_of(Access access) {
-    switch (access) {
-        case Access::read:
-            return "read";
-        case Access::write:
-            return "write";
-        case Access::volatile_read:
-            return "volatile read";
-        case Access::volatile_write:
-            return "volatile write";
-        case Access::atomic:
-            return "atomic";
-        case Access::async_read:
-            return "async read";
-        case Access::async_write:
-            return "async write";
-        case Access::operand_read:
-            return compute_capability() == 100 ? "tensor operand read" : "operand read";
-        case Access::allocation:
-            return "allocation";
-        case Access::free:
-            return "free";
-    }
-    return "";
-}
-
-const char* name_of(Space space) {
-    switch (space) {
-        case Space::shared:
-            return "shared";
-        case Space::global:
-            return "global";
-        case Space::constant:
-            return "constant";
-        case Space::distributed:
-            return "distributed";
-    }
-    return "";
-}
-
-const char* name_of(RegionKind kind) {
-    switch (kind) {
-        case RegionKind::tensor:
-            return "tensor";
-        case RegionKind::device_allocation:
-            return "cudaMalloc";
-        case RegionKind::device_heap:
-            return "the device's heap";
-        case RegionKind::async_allocation:
-            return "cudaMallocAsync";
-        case RegionKind::managed:
-            return "cudaMallocManaged";
-        case RegionKind::pinned_host:
-            return "cudaMallocHost";
-        case RegionKind::pageable_host:
-            return "host";
-        case RegionKind::device_variable:
-            return "__device__";
-        case RegionKind::constant_variable:
-            return "__constant__";
-        case RegionKind::shared_array:
-            return "__shared__";
-        case RegionKind::dynamic_shared:
-            return "dynamic shared";
-        case RegionKind::local_array:
-            return "local";
-    }
-    return "";
+    if (access == Access::operand_read && compute_capability() == 100) return "tensor operand read";
+    return access_names[static_cast<unsigned>(access)];
 }
 
 void write_side(const Side& side) {

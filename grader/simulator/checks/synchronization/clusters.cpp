@@ -18,9 +18,8 @@ void report_ended(const ThreadState& someone, uint32_t serial, unsigned thread, 
     Finding finding = finding_at(FindingKind::ended_block, someone, site_address(access.site));
     finding.side.serial = serial;
     finding.side.thread = thread;
-    finding.side.access = access.access;
-    finding.bytes = 1u << access.size_log2;
-    finding.place = place_of(find_shared(owner, access.address), access.address);
+    finding.set_access(static_cast<Access>(access.access), size_t(1) << access.size_log2,
+                       find_shared(owner, access.address), access.address);
     add_finding(finding);
 }
 

@@ -113,9 +113,7 @@ bool may_be_written(const BlockState& block, const AccessSite& site) {
 void report_uninitialized(ThreadState& thread, const AccessSite& site, const ShadowCell& cell) {
     if (may_be_written(*thread.block, site)) return;
     Finding finding = finding_at(FindingKind::uninitialized_read, thread, site.address);
-    finding.side.access = static_cast<uint8_t>(site.access);
-    finding.bytes = 1u << site.size_log2;
-    finding.place = place_of(site.region, address_of(cell, site));
+    finding.set_access(site.access, size_t(1) << site.size_log2, site.region, address_of(cell, site));
     add_finding(finding);
 }
 
@@ -273,19 +271,14 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
         kind = FindingKind::within_cluster;
     }
     Finding finding = finding_at(kind, thread, code);
-    finding.side.access = static_cast<uint8_t>(access);
-    finding.bytes = bytes;
-    finding.place = place_of(region, address);
-    finding.other.address = site_address(other_site);
-    finding.other.access = static_cast<uint8_t>(other_access);
+    finding.set_access(access, bytes, region, address);
+    finding.set_other(other_site, other_access, other);
     finding.other.has_thread = other != of_another_block;
     if (streams) {
         name_work(finding.side, thread.block->serial);
         name_work(finding.other, other.serial());
         finding.other.has_thread = !finding.other.call;
     }
-    finding.other.serial = other.serial();
-    finding.other.thread = other.thread();
     if (is_volatile(access) && is_volatile(other_access) && region->space != Space::shared && !streams)
         return hold_race(finding, address);
     add_finding(finding);
@@ -294,14 +287,8 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
 void report_missing_proxy_fence(const ThreadState& thread, const AccessSite& site, const ShadowCell& cell,
                                 uintptr_t address) {
     Finding finding = finding_at(FindingKind::missing_proxy_fence, thread, site.address);
-    finding.side.access = static_cast<uint8_t>(site.access);
-    finding.bytes = 1u << site.size_log2;
-    finding.place = place_of(site.region, address);
-    finding.other.address = site_address(cell.write_site);
-    finding.other.access = static_cast<uint8_t>(Access::write);
-    finding.other.has_thread = true;
-    finding.other.serial = cell.write.serial();
-    finding.other.thread = cell.write.thread();
+    finding.set_access(site.access, size_t(1) << site.size_log2, site.region, address);
+    finding.set_other(cell.write_site, Access::write, cell.write);
     add_finding(finding);
 }
 

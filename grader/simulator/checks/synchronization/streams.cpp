@@ -118,18 +118,13 @@ struct Accessor {
 void report(const Accessor& who, const Region& region, uintptr_t address, unsigned bytes, Epoch other,
             uint16_t other_site, Access other_access) {
     Finding finding = new_finding(who.host ? FindingKind::with_host : FindingKind::between_streams);
-    finding.bytes = bytes;
-    finding.place = place_of(&region, address);
+    finding.set_access(who.access, bytes, &region, address);
     finding.side.address = who.code;
-    finding.side.access = static_cast<uint8_t>(who.access);
     if (who.host)
         finding.side.call = "the host";
     else
         name_work(finding.side, work_serial);
-    finding.other.access = static_cast<uint8_t>(other_access);
-    finding.other.address = site_address(other_site);
-    finding.other.serial = other.serial();
-    finding.other.thread = other.thread();
+    finding.set_other(other_site, other_access, other);
     name_work(finding.other, other.serial());
     finding.other.has_thread = !finding.other.call;
     add_finding(finding);
@@ -398,9 +393,7 @@ void check_allocated(const ThreadState& thread, const Region& region, Access acc
                      const void* code) {
     if (came_before(region.allocated_serial)) return;
     Finding finding = finding_at(FindingKind::between_streams, thread, code);
-    finding.side.access = static_cast<uint8_t>(access);
-    finding.bytes = bytes;
-    finding.place = place_of(&region, address);
+    finding.set_access(access, bytes, &region, address);
     name_work(finding.side, thread.block->serial);
     finding.other.address = region.allocated_at;
     finding.other.access = static_cast<uint8_t>(Access::allocation);
