@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import tests.no_grammars  # noqa: F401
 from tests.seeds import FIXED, SEED, VARIABLE
@@ -30,8 +30,14 @@ if not os.access(os.path.expanduser("~"), os.W_OK):
 # Compiling 600 kernels with nvcc would take minutes and test nothing new. tests/judge/test_nvcc.py tests nvcc.
 os.environ.setdefault("GRADER_CHECK_NVCC", "off")
 
-# Hypothesis draws from its own seed. Fix that seed, too, and store no examples between runs.
-settings.register_profile("course", derandomize=SEED == FIXED, database=None, deadline=None)
+# Hypothesis draws from its own seed. Fix that seed, too, and store no examples between runs. Drawing may be slow.
+settings.register_profile(
+    "course",
+    derandomize=SEED == FIXED,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("course")
 
 

@@ -194,7 +194,7 @@ def test_in_a_frame_of_a_page(opened: Open) -> None:
     frame = page.frame_locator("iframe")
     frame.locator("#next").click()
     assert frame.locator("#summary").inner_text().startswith("Step 2 of ")
-    assert "racecheck" in page.inner_text("details pre", timeout=5000) or page.locator("details pre").count() == 1
+    assert "racecheck" in page.inner_text("details pre") or page.locator("details pre").count() == 1
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

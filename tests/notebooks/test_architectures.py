@@ -41,7 +41,7 @@ def nvcc(folder: Path, source: str, *arguments: str) -> subprocess.CompletedProc
         pytest.skip("there is no nvcc on this machine to ask")
     (folder / "file.cu").write_text(source, encoding="utf-8")
     command = [*compiler.command, "-std=c++17", "-I", str(ROOT / "lessons"), *arguments, "file.cu"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1000, check=False)
 
 
 @pytest.mark.parametrize("architecture", architectures.ARCHITECTURES, ids=lambda architecture: architecture.name)

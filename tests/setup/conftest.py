@@ -78,7 +78,7 @@ class TinyCourse:
     def set_up(self, *arguments: str, **more: str) -> tuple[int, str]:
         """Run the set-up to its end; return its exit status and output."""
         process = self.start(*arguments, **more)
-        said, _ = process.communicate(timeout=240)
+        said, _ = process.communicate(timeout=1000)
         return process.returncode, said
 
     def stop(self, place: str, number: int, *arguments: str) -> tuple[int, str]:
@@ -89,7 +89,7 @@ class TinyCourse:
             assert process.poll() is None, process.communicate()[0]
             time.sleep(0.02)
         process.send_signal(number)
-        said, _ = process.communicate(timeout=240)
+        said, _ = process.communicate(timeout=1000)
         self.tell(None)
         return process.returncode, said
 

@@ -101,9 +101,9 @@ def test_set_up_waits_for_another_set_up_of_the_same_course(course: TinyCourse) 
     finally:
         course.tell(None)
         first.send_signal(signal.SIGINT)
-        first.communicate(timeout=240)
+        first.communicate(timeout=1000)
         if second is not None:
-            said, _ = second.communicate(timeout=240)
+            said, _ = second.communicate(timeout=1000)
     assert second.returncode == 0 and course.complete, said
 
 
@@ -120,7 +120,7 @@ def test_set_up_waits_for_processes_of_a_killed_set_up(course: TinyCourse) -> No
         assert "Another `make`" in second.stdout.readline()
     finally:
         sleeper.communicate(b"\n")
-        second.communicate(timeout=240)
+        second.communicate(timeout=1000)
     assert second.returncode == 0 and course.complete
 
 

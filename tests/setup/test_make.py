@@ -52,7 +52,7 @@ def make(course: TinyCourse, machine: Path, *arguments: str, **variables: str) -
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=280,
+        timeout=1000,
     )
     return done.returncode, done.stdout + done.stderr
 

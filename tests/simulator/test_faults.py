@@ -17,7 +17,6 @@ ILLEGAL_ADDRESS, TIMEOUT, ASSERT, STACK, MISALIGNED, FAILURE = 700, 702, 710, 71
 @pytest.fixture
 def faults(load):
     kernel = load("faults")
-    kernel.configure(watchdog_seconds=0.3)
     yield kernel
     kernel.configure(watchdog_seconds=10, spin_rounds=100000)
     out = np.zeros(32, dtype=np.int32)
@@ -72,7 +71,7 @@ def test_a_local_array_that_is_larger_than_the_stack(faults):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_infinite_loops(faults, launcher, workers):
     """Check only that the kernels end, because their time depends on the machine's load."""
-    faults.configure(workers=workers)
+    faults.configure(workers=workers, watchdog_seconds=0.3)
     assert faults(launcher, ints()).error == TIMEOUT
 
 
@@ -131,6 +130,7 @@ def test_repeated_faults_leak_no_memory(faults):
 
 def test_the_process_keeps_its_own_signal_handlers(faults):
     caught = []
+    faults.configure(watchdog_seconds=0.3)
     previous = signal.signal(signal.SIGVTALRM, lambda *_: caught.append(1))
     try:
         faults("null_pointer", ints(), 0)

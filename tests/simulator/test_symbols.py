@@ -101,7 +101,7 @@ def test_a_kernel_may_not_define_hooks(tmp_path):
 
 def run_beside(*words: str | Path, **environment: str) -> subprocess.CompletedProcess:
     env = {**os.environ, **environment}
-    return subprocess.run([*BESIDE, *map(str, words)], capture_output=True, text=True, cwd=ROOT, env=env, timeout=280)
+    return subprocess.run([*BESIDE, *map(str, words)], capture_output=True, text=True, cwd=ROOT, env=env, timeout=1000)
 
 
 def decoy(folder: Path) -> Path:

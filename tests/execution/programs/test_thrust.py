@@ -97,7 +97,7 @@ def test_mistakes_are_reported_at_their_line(
     if compiler:
         monkeypatch.setenv("GRADER_CXX", compiler)
         program = build_program([unit(FILE, (), ())], Options())
-    report = execute(program, ["wrong"], timeout=300).report
+    report = execute(program, ["wrong"], timeout=1000).report
     assert report is not None
     assert capfd.readouterr().out.splitlines()[-1] == "thrust::device_reference: invalid argument"
     lines = FILE.read_text().splitlines()
