@@ -9,8 +9,8 @@ import re
 import stat
 import tempfile
 import zipfile
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -30,6 +30,8 @@ MOST_DEPTH = 40
 """The maximum depth of nested folders."""
 _NOT_READ = (".cu", ".py", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2")
 """Suffixes of files that may be a student's work but are not read. They are reported."""
+_CANVAS = re.compile(r"(?P<student>[^\W\d_][^_]*)(?:_LATE)?_(?P<number>\d+)_\d+_(?P<file>.+)")
+"""The name of an attachment in Canvas's archive: the student's name and number, the attachment's number, the file."""
 
 
 @dataclass
@@ -86,8 +88,13 @@ def find_submissions(folder: Path) -> list[Submission]:
     except OSError as error:
         raise GraderError(f"{folder} cannot be read: {error.strerror}") from error
     found = []
+    several = _attachments(paths)
     for path in paths:
         kind = path.suffix.lower()
+        if path in several:
+            if path == several[path][0]:
+                found.append(_read(Submission(path.stem, path), lambda first: _from_attachments(several[first])))
+            continue
         if path.name.startswith(".") or path.name == "__MACOSX":
             continue
         if path.is_symlink():
@@ -106,6 +113,21 @@ def find_submissions(folder: Path) -> list[Submission]:
         )
     _rename_duplicates(found)
     return found
+
+
+def _attachments(paths: Sequence[Path]) -> dict[Path, list[Path]]:
+    """Return each attachment from Canvas with all of its student, where these are not a single archive."""
+    by_student: dict[tuple[str, str], list[Path]] = defaultdict(list)
+    for path in paths:
+        name = _CANVAS.fullmatch(path.name)
+        if name and (_is_archive(path.name) or _is_kernel(path.name)) and path.is_file() and not path.is_symlink():
+            by_student[name["student"], name["number"]].append(path)
+    return {
+        path: together
+        for together in by_student.values()
+        if len(together) > 1 or not _is_archive(together[0].name)
+        for path in together
+    }
 
 
 def read_submission(student: str, folder: Path) -> Submission:
@@ -164,10 +186,25 @@ def _listed(places: list[str]) -> str:
 
 def _from_folder(folder: Path) -> dict[str, bytes]:
     """Return the files of a folder by their path; a file that is not read has no content."""
+    return _from_paths({name: folder / name for name in _files(folder)})
+
+
+def _from_attachments(paths: Sequence[Path]) -> dict[str, bytes]:
+    """Return the files of one student's attachments from Canvas, by the names that the student gave them."""
+    by_name: dict[str, Path] = {}
+    for path in paths:
+        match = _CANVAS.fullmatch(path.name)
+        name = match["file"] if match else path.name
+        if name in by_name:
+            raise Refused(f"it holds {shown(name)} twice")
+        by_name[name] = path
+    return _from_paths(by_name)
+
+
+def _from_paths(paths: Mapping[str, Path]) -> dict[str, bytes]:
     kernels: dict[str, bytes] = {}
     total = 0
-    for name in _files(folder):
-        path = folder / name
+    for name, path in paths.items():
         # learning systems nest archives in this way
         if _is_archive(path.name):
             inside = {f"{name}/{place}": content for place, content in _from_archive(path).items()}

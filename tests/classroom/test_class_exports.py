@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.exports import canvas, moodle
-from grader.classroom.gradebook import load
+from grader.classroom.gradebook import GradeBook, load
+from grader.classroom.policy import Grade
 from grader.cli.app import run
 from grader.setup.errors import GraderError
 from tests.classroom import hostile
@@ -281,6 +282,23 @@ def test_canvas_gradebook_and_feedback(graded: Path, tmp_path: Path, capsys: pyt
         assert numbers[:2] == ["12", "345"]
         with zipfile.ZipFile(io.BytesIO(archive.read(archive.namelist()[0]))) as inner:
             assert inner.namelist() == ["feedback.html"] and b"<bdi>doeeve</bdi>" in inner.read("feedback.html")
+
+
+def test_canvas_grades_of_students_who_hand_in_no_archive(tmp_path: Path) -> None:
+    """Write the grade of a student who handed in a kernel file, and name the student who gets no feedback file."""
+    (tmp_path / "grades.csv").write_text(GRADEBOOK)
+    names = ["doeeve_12_345_twice.cu", "foxfay_13_346_work.zip"]
+    grades = [
+        Grade(student=Path(name).stem, folder=name[:3], submission=name, points={}, maximum=10, total=4)
+        for name in names
+    ]
+    for grade in grades:
+        (tmp_path / grade.folder).mkdir()
+        (tmp_path / grade.folder / "feedback.html").write_text("feedback")
+    book = GradeBook(maxima={"day01_start/twice": 10}, grades=grades)
+    made = canvas.export(book, tmp_path, tmp_path, tmp_path / "grades.csv", "5678")
+    assert made.graded == 2 and [row[-1] for row in rows(tmp_path / "canvas-grades.csv")[2:]] == ["4", "4"]
+    assert made.left_out == ["feedback files of 1 student who handed in no archive, such as 'doeeve_12_345_twice'"]
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,33 @@ def test_archives_of_learning_systems(tmp_path: Path) -> None:
     assert "is outside of the archive" in find_submissions(tmp_path)[0].refused
 
 
+def test_attachments_of_a_student_in_canvas(tmp_path: Path) -> None:
+    """Read all attachments of a student as one submission; keep students with equal names apart."""
+    for name, kernel in (
+        ("doejohn_LATE_12_301_twice.cu", "a"),
+        ("doejohn_LATE_12_302_thrice-1.cu", "b"),
+        ("doejohn_13_303_twice.cu", "c"),
+        ("roe_14_304_twice.txt", "no kernel"),
+    ):
+        (tmp_path / name).write_text(kernel)
+    for name, member in (
+        ("leeann_15_305_one.zip", "twice.cu"),
+        ("leeann_15_306_two.zip", "thrice.cu"),
+        ("poe_16_307_w.zip", "twice.cu"),
+    ):
+        with zipfile.ZipFile(tmp_path / name, "w") as file:
+            file.writestr(member, "kernel")
+    found = {submission.student: submission for submission in find_submissions(tmp_path)}
+    assert {student: sorted(submission.kernels) for student, submission in found.items()} == {
+        "doejohn_LATE_12_301_twice": ["thrice-1.cu", "twice.cu"],
+        "doejohn_13_303_twice": ["twice.cu"],
+        "leeann_15_305_one": ["one.zip/twice.cu", "two.zip/thrice.cu"],
+        "poe_16_307_w": ["twice.cu"],
+    }
+    (tmp_path / "leeann_15_309_two.zip").write_bytes((tmp_path / "leeann_15_306_two.zip").read_bytes())
+    assert any("holds 'two.zip' twice" in submission.refused for submission in find_submissions(tmp_path))
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
 def test_text_encodings_and_line_ends(encoding: str) -> None:
     assert "// größer" in in_utf8("// größer\r\n".encode(encoding)).decode()

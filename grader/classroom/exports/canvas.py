@@ -24,6 +24,7 @@ from grader.classroom.policy import Grade
 from grader.course.learner.zipped import zipped
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
+from grader.verdict.wording import words
 
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Root Account", "Section")
 _NUMBERS = re.compile(r"(?:^|_)(\d+)_(\d+)(?:_|$)")
@@ -58,13 +59,18 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
             f"no submission matches a student of {gradebook}",
             "Submissions must be named as Canvas does (lastfirst_12_345_work.zip), or by the SIS Login ID.",
         )
-    feedback = {}
+    feedback, loose = {}, []
     for grade in grades:
         if _NUMBERS.search(grade.student) and grade.submission.lower().endswith(".zip"):
             feedback[_plain(grade.submission)] = zipped({"feedback.html": page(out, grade)})
+        elif _NUMBERS.search(grade.student):
+            loose.append(grade.student)
     files = {"canvas-grades.csv": table(written)}
     if feedback:
         files["canvas-feedback.zip"] = zipped(feedback)
+        if loose:
+            count = words.count(len(loose), "student")
+            made.left_out.append(f"feedback files of {count} who handed in no archive, such as {loose[0]!r}")
     else:
         made.left_out.append("feedback files: no submission is an archive with a name from Canvas")
     for name, content in files.items():
