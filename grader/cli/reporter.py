@@ -10,7 +10,6 @@ from grader.setup.errors import GraderError
 
 def main(arguments: list[str]) -> int:
     """Run the command line."""
-    from grader.execution.programs import results
     from grader.execution.programs.execute import read_left_report
     from grader.report import theme
     from grader.report.program import print_program
@@ -21,11 +20,7 @@ def main(arguments: list[str]) -> int:
     except GraderError as problem:
         print(problem, file=sys.stderr)
         return 2
-    findings = outcome.report.findings if outcome.report else []
-    lines = outcome.report.source_lines if outcome.report else []
-    print_program(
-        findings, results.kernel_rows(outcome), lines, results.ending(outcome), theme.console(sys.stderr), False
-    )
+    print_program(outcome, theme.console(sys.stderr), verbose=False)
     return 0
 
 

@@ -187,10 +187,7 @@ def show(
     from grader.verdict.wording import results as written
 
     sys.stdout.flush()
-    console = theme.console(sys.stderr)
-    findings = outcome.report.findings if outcome.report else []
-    lines = outcome.report.source_lines if outcome.report else []
-    print_program(findings, results.kernel_rows(outcome), lines, results.ending(outcome), console, verbose)
+    print_program(outcome, theme.console(sys.stderr), verbose)
     if json_out is None and html_out is None:
         return
     verdict = results.verdict(outcome, file, build_seconds, isolation)

@@ -10,12 +10,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.report import theme
 from grader.report.source_view import caret_offset
 from grader.report.theme import mark
 from grader.verdict import BarResult, CaseResult, Diagnostic, Finding, OutputResult, Side, Stage, WorstElement
 from grader.verdict.wording import bars, cases, outputs, stages, words
 from grader.verdict.wording import findings as finding_words
 
+MOST_MESSAGES = 4
 MOST_CASES_LISTED = 10
 MOST_FINDINGS = 3
 
@@ -78,12 +80,12 @@ class _Excerpt:
 # --- builds ---
 
 
-def render_diagnostics(diagnostics: Sequence[Diagnostic], ascii_only: bool, most: int = 4) -> list[RenderableType]:
+def render_diagnostics(diagnostics: Sequence[Diagnostic], ascii_only: bool) -> list[RenderableType]:
     """Return the compiler's first errors with their source lines; if there are no errors, its other messages."""
     errors = [item for item in diagnostics if item.severity in ("error", "fatal error", "fatal")]
     rest = [item for item in diagnostics if item not in errors]
     rows: list[RenderableType] = []
-    for item in (errors or rest)[:most]:
+    for item in (errors or rest)[:MOST_MESSAGES]:
         place = ":".join(str(part) for part in (words.file(item.file), item.line, item.column) if part)
         if rows:
             rows.append(Text(""))
@@ -94,7 +96,7 @@ def render_diagnostics(diagnostics: Sequence[Diagnostic], ascii_only: bool, most
             rows.append(excerpt(item.line, item.source_line, item.column, ascii_only))
         if item.advice:
             rows.append(paragraph(item.advice))
-    hidden = len(errors or rest) - most
+    hidden = len(errors or rest) - MOST_MESSAGES
     if hidden > 0:
         rows.append(
             Text(f"  and {words.count(hidden, 'more message')}: the first one often causes the others", "quiet")
@@ -214,7 +216,7 @@ def render_output(output: OutputResult) -> list[RenderableType]:
 def worst_table(elements: Sequence[WorstElement]) -> Table:
     """Return a table of the worst positions. It names the threads that wrote them, if the simulator recorded these."""
     written = any(item.block is not None or item.unwritten for item in elements)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet", expand=False)
+    table = theme.table()
     table.add_column("worst at", no_wrap=True)
     for title in ("expected", "got", "error"):
         table.add_column(title, justify="right", no_wrap=True)

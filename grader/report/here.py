@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from grader.report import words
+from grader.report import theme, words
 from grader.report.failures import indented, paragraph
 from grader.report.timings import machine_line, percent
 
@@ -21,7 +20,7 @@ def here_table(found: Sequence[Compared]) -> RenderableType:
     """Return a table of all sizes: the time and the percent of the floor, on this machine's GPU and on the H200."""
     from grader.judge.timing.here import machines
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
+    table = theme.table()
     table.add_column("size", overflow="fold")
     table.add_column("dtype", no_wrap=True)
     for title in ("us\nhere", "us\nH200", "floor\nhere", "floor\nH200"):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from grader.report import theme
 from grader.verdict import SourceLine
 from grader.verdict.wording import words
 from grader.verdict.wording.counters import WARP
@@ -52,7 +52,7 @@ def _idle(line: SourceLine) -> float:
 def table(lines: Sequence[SourceLine]) -> RenderableType:
     """Return a table of the lines with the most operations or inactive lanes, in the order of the file."""
     rows = {line.line: line for line in [*computing(lines), *diverging(lines)]}
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet", expand=True)
+    drawn = theme.table(expand=True)
     for column in ("line", "operations", "special", "lanes"):
         drawn.add_column(column, justify="right", no_wrap=True, min_width=len(column))
     drawn.add_column("source", overflow="ellipsis", no_wrap=True, ratio=1)

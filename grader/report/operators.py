@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from grader.report import theme
 from grader.report.failures import indented, paragraph
 from grader.report.timings import microseconds, percent
 from grader.verdict import Timing
@@ -22,7 +22,7 @@ Row = tuple[str, str, Timing]
 
 def operators_table(rows: Sequence[Row]) -> RenderableType:
     """Return a table of time, rate, percent of the roofline and speedup over torch, by operator, dtype and size."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
+    table = theme.table()
     table.add_column("operator", no_wrap=True)
     table.add_column("dtype", no_wrap=True)
     table.add_column("size", overflow="fold")

@@ -9,36 +9,31 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from grader.report import failures, source_view
+from grader.execution.programs.execute import Outcome
+from grader.execution.programs.results import ending
+from grader.report import failures, source_view, theme
 from grader.report.failures import indented, paragraph
 from grader.report.terminal import ascii_only
+from grader.simulator.line_counters import KernelCounters
 from grader.verdict import Finding, SourceLine
+from grader.verdict.wording import words
 
-KernelRow = tuple[str, str, str, str, str, str, str, str]
-HEAD: KernelRow = ("kernel", "launches", "grid", "block", "read", "written", "sectors", "ways")
+HEAD = ("kernel", "launches", "grid", "block", "read", "written", "sectors", "ways")
 
 
-def print_program(
-    findings: Sequence[Finding],
-    kernels: Sequence[KernelRow],
-    lines: Sequence[SourceLine],
-    ending: str,
-    console: Console,
-    verbose: bool,
-) -> None:
-    """Print the report.
-
-    ``kernels``: a row for each kernel (see ``HEAD``); ``ending``: a sentence on how the program ended.
-    """
+def print_program(outcome: Outcome, console: Console, verbose: bool) -> None:
+    """Print the report of a program that has ended."""
+    report = outcome.report
+    findings = report.findings if report else []
     plain = ascii_only(console)
     rows: list[RenderableType] = []
     if findings:
         rows += [Text(""), *failures.render_findings(findings, verbose, plain)]
-    if verbose:
-        rows += _sources(findings, lines, console.width, plain)
-        if kernels:
-            rows += [Text(""), indented(_table(kernels))]
-    rows += [Text(""), paragraph(ending, style="bad" if findings else "")]
+    if verbose and report:
+        rows += _sources(findings, report.source_lines, console.width, plain)
+        if report.kernels:
+            rows += [Text(""), indented(_table(report.kernels))]
+    rows += [Text(""), paragraph(ending(outcome), style="bad" if findings else "")]
     for row in rows:
         console.print(row, crop=False)
 
@@ -58,10 +53,27 @@ def _sources(findings: Sequence[Finding], lines: Sequence[SourceLine], width: in
     return rows
 
 
-def _table(kernels: Sequence[KernelRow]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
+def _table(kernels: Sequence[KernelCounters]) -> Table:
+    """Return a row for each kernel.
+
+    The traffic is given as the bytes that warps read and wrote, the sectors transferred with their ratio to the
+    minimum, and the bank conflict ways.
+    """
+    table = theme.table()
     for name in HEAD:
         table.add_column(name, justify="left" if name == "kernel" else "right", overflow="fold")
-    for row in kernels:
-        table.add_row(*row)
+    for kernel in kernels:
+        totals = kernel.totals
+        sectors, ideal = totals.get("sectors", 0), totals.get("ideal_sectors", 0)
+        ways = totals.get("bank_conflict_ways", 0)
+        table.add_row(
+            kernel.name,
+            f"{kernel.launches:,}",
+            words.triple(kernel.grid),
+            words.triple(kernel.block),
+            words.amount(totals.get("global_read_bytes", 0)),
+            words.amount(totals.get("global_written_bytes", 0)),
+            f"{sectors:,.0f} ({sectors / ideal:.1f}x)" if ideal else "",
+            f"{ways:.1f}" if ways else "",
+        )
     return table

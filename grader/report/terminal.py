@@ -165,7 +165,7 @@ def counters_view(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
 
 def resources_view(stage: Stage) -> list[RenderableType]:
     """Return registers, spills, shared memory and occupancy of each kernel, as nvcc reports them."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
+    table = theme.table()
     for column, justify in (
         ("kernel", "left"),
         (f"registers ({stage.resources[0].architecture})", "right"),

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.table import Table
 from rich.theme import Theme
 
 from grader.verdict import ERROR, FAILED, PASSED, SKIPPED
@@ -48,6 +49,11 @@ def console(file: TextIO | None = None, width: int | None = None, **options: obj
     if width is None:
         made.width = _within_limits(made.width if made.is_terminal else WIDTH)
     return made
+
+
+def table(expand: bool = False) -> Table:
+    """Return an empty table without lines, as all reports draw them."""
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet", expand=expand)
 
 
 def follow_terminal(console: Console) -> None:

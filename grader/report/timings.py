@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from grader.judge.timing.bench import BenchReport
     from grader.judge.timing.machine import Machine
 
+WIDTH = theme.WIDTH - 2
+"""The width of the tables, which are indented by two columns."""
 
-def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> RenderableType:
+
+def percentiles_table(timings: Sequence[Timing]) -> RenderableType:
     """Return the percentiles of each size, and its median relative to the roofline, copies and torch.
 
-    Each line begins with the name of its size. If the names are too long for ``width`` columns, they stand above it.
-
+    Each line begins with the name of its size. If the names are too long, they stand above it.
     """
     titles = ["size", "dtype", "P50", "P90", "P95", "P99"]
     judged = any(timing.percent_of_copy is not None or timing.torch_ratio is not None for timing in timings)
@@ -34,10 +36,10 @@ def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -
     for timing in timings:
         times = [microseconds(t) for t in (timing.p50_us, timing.p90_us, timing.p95_us, timing.p99_us)]
         rows.append([timing.name, timing.dtype, *times, *(_judged(timing, titles) if judged else ())])
-    return _by_size(titles, rows, width)
+    return _by_size(titles, rows)
 
 
-def spread_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> RenderableType:
+def spread_table(timings: Sequence[Timing]) -> RenderableType:
     """Return a table of the mean, standard deviation, minimum, maximum and number of runs of each size."""
     if all(timing.mean_us is None for timing in timings):
         return Text("Mean, standard deviation, minimum and maximum were not recorded for these times.", style="quiet")
@@ -46,19 +48,19 @@ def spread_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> Ren
     for timing in timings:
         times = (timing.mean_us, timing.deviation_us, timing.minimum_us, timing.maximum_us)
         rows.append([timing.name, timing.dtype, str(timing.runs), *map(microseconds, times)])
-    return _by_size(titles, rows, width)
+    return _by_size(titles, rows)
 
 
-def _by_size(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> RenderableType:
+def _by_size(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> RenderableType:
     """Return a table.
 
     If the first column makes it too wide, the texts of that column become headings above their rows.
     """
     widths = [max(map(len, column)) for column in zip(titles, *rows)]
-    if sum(widths) + 2 * (len(widths) - 1) <= width:
+    if sum(widths) + 2 * (len(widths) - 1) <= WIDTH:
         return Group(_line(titles, widths, 2, "quiet"), *(_line(row, widths, 2) for row in rows))
     heads = [["", *titles[1:]]]
-    if sum(widths[1:]) + 2 * (len(widths) - 1) > width:
+    if sum(widths[1:]) + 2 * (len(widths) - 1) > WIDTH:
         parts = [title.rpartition(" ") for title in heads[0]]
         heads = [[first for first, _, _ in parts], [last for _, _, last in parts]]
         widths = [max(map(len, column)) for column in zip(*heads, *rows)]
@@ -104,7 +106,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], words: int, style: str = 
 
 def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
     """Return a table of the median of each size, for several kernels."""
-    table = _table()
+    table = theme.table()
     table.add_column("kernel", overflow="fold")
     table.add_column("size", overflow="fold")
     table.add_column("dtype", no_wrap=True)
@@ -152,10 +154,6 @@ def machine_line(machine: Machine, device: str) -> str:
         parts.append(f"{dtype} product {rate / 1000:,.0f} T/s")
     parts.append(f"driver {machine.driver}, CUDA {machine.cuda}, torch {machine.torch}")
     return ", ".join(parts)
-
-
-def _table() -> Table:
-    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
 
 
 SAME_BYTES = "same bytes"

@@ -195,9 +195,8 @@ def flags_of_defines(defines: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"-D{define}" for define in defines)
 
 
-def build_cuda(units: Sequence[Unit], options: Options, cache: BuildCache | None = None) -> Path:
+def build_cuda(units: Sequence[Unit], options: Options) -> Path:
     """Build a program for this machine's GPU with nvcc; return the path of its executable."""
-    cache = cache or open_cache()
     nvcc = find_nvcc()
     assert nvcc is not None
     include = [f"-I{folder}" for folder in dict.fromkeys(folder for unit in units for folder in unit.include_dirs)]
@@ -212,5 +211,5 @@ def build_cuda(units: Sequence[Unit], options: Options, cache: BuildCache | None
         if done.returncode != 0:
             raise messages.explain(done.output, [unit.file for unit in units], nvcc)
 
-    entry, _ = cache.get(key, build, "the program compiled by nvcc")
+    entry, _ = open_cache().get(key, build, "the program compiled by nvcc")
     return entry / PROGRAM

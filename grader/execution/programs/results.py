@@ -11,8 +11,6 @@ from grader.verdict import FAILED, PASSED, Stage, Verdict
 from grader.verdict.wording import words
 from grader.verdict.wording.findings import message
 
-Row = tuple[str, str, str, str, str, str, str, str]
-
 
 def verdict(outcome: Outcome, file: Path, build_seconds: float, isolation: str) -> Verdict:
     """Return the result as a verdict with the stages *builds*, *safe* and *efficient*.
@@ -43,32 +41,6 @@ def verdict(outcome: Outcome, file: Path, build_seconds: float, isolation: str) 
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         isolation=isolation,
     )
-
-
-def kernel_rows(outcome: Outcome) -> list[Row]:
-    """Return a table row for each kernel: name, launches, grid, block, and its memory traffic.
-
-    The traffic is given as the bytes that warps read and wrote, the sectors transferred with their ratio to the
-    minimum, and the bank conflict ways.
-    """
-    rows: list[Row] = []
-    for kernel in outcome.report.kernels if outcome.report else []:
-        totals = kernel.totals
-        sectors, ideal = totals.get("sectors", 0), totals.get("ideal_sectors", 0)
-        ways = totals.get("bank_conflict_ways", 0)
-        rows.append(
-            (
-                kernel.name,
-                f"{kernel.launches:,}",
-                words.triple(kernel.grid),
-                words.triple(kernel.block),
-                words.amount(totals.get("global_read_bytes", 0)),
-                words.amount(totals.get("global_written_bytes", 0)),
-                f"{sectors:,.0f} ({sectors / ideal:.1f}x)" if ideal else "",
-                f"{ways:.1f}" if ways else "",
-            )
-        )
-    return rows
 
 
 def ending(outcome: Outcome) -> str:

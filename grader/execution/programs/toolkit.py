@@ -19,19 +19,19 @@ from grader.execution.programs import messages
 from grader.execution.programs.build import Options, start_object
 from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
 from grader.frontend.toolchain.compilers import find_cxx
-from grader.frontend.toolchain.process import Command
+from grader.frontend.toolchain.process import Command, run_command
 from grader.simulator import hooks, library
 
 _LIBRARIES = ("libcudart.so", "libcudart_static.a", "libcudadevrt.a", "libcuda.so")
 _OBJECT, _LIBSIM = "linked.o", "libsim.so"
 
 
-def folder(cache: BuildCache | None = None, options: Options = Options()) -> Path:
+def folder(cache: BuildCache | None = None) -> Path:
     """Return the folder, with ``bin/nvcc``, ``include`` and ``lib64``. Create it if it is not in the cache."""
     cache = cache or open_cache()
     compiler = find_cxx()
     plan = library.plan_library(compiler)
-    start = start_object(reporter=True, options=options, cache=cache)
+    start = start_object(reporter=True, options=Options(), cache=cache)
     key = digest(["toolkit", Path(__file__).read_bytes(), plan.key, str(start), sys.executable])
 
     def build(place: Path) -> None:
@@ -45,12 +45,12 @@ def folder(cache: BuildCache | None = None, options: Options = Options()) -> Pat
         # The library has no soname. A program linked with it therefore records its full path, and needs no -rpath.
         objects = map(str, library.build_objects(plan, cache))
         argv = (*compiler.command, "-shared", "-o", f"lib64/{_LIBSIM}", *objects, "-pthread", "-ldl")
-        done = options.run(Command(argv, place))
+        done = run_command(Command(argv, place))
         if done.returncode != 0:
             raise messages.explain(done.output, [], compiler)
         shutil.copy(start, place / "lib64" / "start.o")
         (place / "names.s").write_text(_names(place / "lib64" / _LIBSIM), encoding="utf-8")
-        done = options.run(Command((*compiler.command, "-c", "names.s", "-o", "lib64/names.o"), place))
+        done = run_command(Command((*compiler.command, "-c", "names.s", "-o", "lib64/names.o"), place))
         if done.returncode != 0:
             raise messages.explain(done.output, [], compiler)
         lib = cache.path(key) / "lib64"
@@ -91,7 +91,7 @@ def _names(libsim: Path) -> str:
     return "\n".join([*lines, ""])
 
 
-def for_any_linker(built: Path, cache: BuildCache | None = None, options: Options = Options()) -> Path:
+def for_any_linker(built: Path) -> Path:
     """Return an object in which wrapped functions are renamed to the simulator's.
 
     The option ``--wrap`` has the same effect at link time, but a makefile's own link command does not have it.
@@ -99,14 +99,13 @@ def for_any_linker(built: Path, cache: BuildCache | None = None, options: Option
     objcopy = shutil.which("objcopy")
     if objcopy is None:
         return built
-    cache = cache or open_cache()
     key = digest(["linked", built.read_bytes()])
 
     def build(place: Path) -> None:
         names = "".join(f"{name} {hooks.wrapped(name)}\n" for name in hooks.WRAPPED)
         (place / "names").write_text(names, encoding="utf-8")
-        done = options.run(Command((objcopy, "--redefine-syms=names", str(built), _OBJECT), place, (built.parent,)))
+        done = run_command(Command((objcopy, "--redefine-syms=names", str(built), _OBJECT), place, (built.parent,)))
         if done.returncode != 0:
             shutil.copy(built, place / _OBJECT)
 
-    return cache.get(key, build, built.name)[0] / _OBJECT
+    return open_cache().get(key, build, built.name)[0] / _OBJECT

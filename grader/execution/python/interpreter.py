@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.execution.jail.programs import CONFINE
-from grader.frontend.toolchain.cache import BuildCache, digest, digest_folder, open_cache
+from grader.frontend.toolchain.cache import digest, digest_folder, open_cache
 from grader.frontend.toolchain.compilers import find_cxx
 from grader.frontend.toolchain.process import Command, run_command
 from grader.setup.errors import GraderError
@@ -47,7 +47,7 @@ class Interpreter:
         return sorted((self.home / "lib").glob("**/*.so"))
 
 
-def find_interpreter(cache: BuildCache | None = None) -> Interpreter:
+def find_interpreter() -> Interpreter:
     """Return the interpreter. Collect its files if they are not in the cache."""
     program = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
     compiler = find_cxx()
@@ -62,7 +62,7 @@ def find_interpreter(cache: BuildCache | None = None) -> Interpreter:
         if done.returncode != 0:
             raise GraderError(f"the library that confines Python does not compile:\n{done.output.strip()}")
 
-    entry, _ = (cache or open_cache()).get(key, build, "the Python of the sandbox")
+    entry, _ = open_cache().get(key, build, "the Python of the sandbox")
     return Interpreter(program, entry)
 
 

@@ -108,14 +108,13 @@ class Scene:
         self.ratio = float(((self.got - self.want).abs() / self.allowed).max())
         self.finite = bool(torch.isfinite(self.got).all()) and bool(torch.isfinite(self.want).all())
 
-    def fits(self, candidate: Any, want: Any = None, slack: float = 3.0, allowed: Any = None) -> bool:
+    def fits(self, candidate: Any, slack: float = 3.0) -> bool:
         """Return whether ``candidate`` is right everywhere, within ``slack`` times the allowed error.
 
         A candidate is the output after a suspected error has been undone.
         """
-        want = self.want if want is None else want
-        allowed = self.allowed if allowed is None else allowed
-        return candidate.shape == want.shape and bool(((candidate - want).abs() <= slack * allowed).all())
+        near = slack * self.allowed
+        return candidate.shape == self.want.shape and bool(((candidate - self.want).abs() <= near).all())
 
     def rows(self, tensor: Any) -> Any:
         """Return a tensor as a matrix. A row of the matrix runs along the tensor's last axis."""
