@@ -96,6 +96,9 @@ def add_answer(stage: Stage, answer: Answer, launches: Mapping[str, tuple[int, i
     else:
         stage.summary = f"{stage.summary}; {answer.summary}"
         stage.resources = answer.resources(launches, on)
+        if refused := answer.refused_launch(launches):
+            _refuse(stage, refused)
+            stage.summary = "a GPU refuses a launch"
 
 
 def _refuse(stage: Stage, error: GraderError) -> None:

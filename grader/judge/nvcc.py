@@ -26,7 +26,7 @@ from grader.execution.build.resource_usage import ResourceUsage, resource_usage
 from grader.frontend.toolchain.compilers import Compiler, find_nvcc
 from grader.frontend.toolchain.gpus import Gpu, compiled_architecture, gpu_for
 from grader.frontend.toolchain.process import RunCommand
-from grader.setup.errors import GraderError
+from grader.setup.errors import BuildError, GraderError
 from grader.verdict import KernelResources
 
 if TYPE_CHECKING:
@@ -75,6 +75,26 @@ class Answer:
             for name in _kernels_of(plain_name(launched), kernels, self.source):
                 by_name[name] = max(value, by_name.get(name, (0, 0)))
         return [_resources(kernel, on or self.gpu, by_name.get(plain_name(kernel.name))) for kernel in self.usage]
+
+    def refused_launch(self, launches: Mapping[str, tuple[int, int]]) -> BuildError | None:
+        """Return an error if a launch needs more registers than an SM has, so that a GPU refuses it.
+
+        ``launches`` is described in ``resources``. If several kernels have the launched name, all of them must need
+        more.
+        """
+        names = {plain_name(kernel.name) for kernel in self.usage}
+        for launched, (threads, _) in launches.items():
+            chosen = _kernels_of(plain_name(launched), names, self.source)
+            usage = [kernel for kernel in self.usage if plain_name(kernel.name) in chosen]
+            if usage and all(kernel.occupancy(self.gpu, threads).limits["registers"] == 0 for kernel in usage):
+                registers = min(kernel.registers for kernel in usage)
+                return BuildError(
+                    f"{plain_name(launched)} uses {registers} registers per thread, as {self.compiler} compiles it. An "
+                    f"SM does not have enough registers for a block of {threads} threads: a GPU refuses the launch.",
+                    f"Launch smaller blocks, or declare the kernel with __launch_bounds__({threads}), so that nvcc "
+                    "uses fewer registers.",
+                )
+        return None
 
 
 def ask(file: Path, architecture: str, run: RunCommand) -> Answer:

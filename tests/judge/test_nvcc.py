@@ -93,6 +93,45 @@ def test_a_file_that_nvcc_compiles_passes_and_shows_resource_usage(tmp_path: Pat
     assert "occupancy" in as_text(verdict, verbose=True)
 
 
+# Holds 100 values in registers across a barrier.
+REGISTERS = """
+__global__ void BOUNDS many_registers(float* x) {
+    __shared__ float tile[1024];
+    tile[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    float a[100], sum = 0;
+#pragma unroll
+    for (int k = 0; k < 100; ++k) a[k] = tile[(threadIdx.x + k) % 1024];
+    __syncthreads();
+#pragma unroll
+    for (int k = 99; k >= 0; --k) sum = sum * a[k] + a[(k * 7 + 1) % 100];
+    if (sum == 1.25f) x[threadIdx.x] = sum;
+}
+"""
+
+
+@needs_nvcc
+@pytest.mark.parametrize(
+    ("threads", "bounds", "refused"),
+    [(1024, "", True), (512, "", False), (1024, "__launch_bounds__(1024)", False)],
+)
+def test_a_launch_with_too_many_registers_is_refused(
+    tmp_path: Path, asked: None, threads: int, bounds: str, refused: bool
+) -> None:
+    entry = find("day01_residual_add/strided_add")
+    text = REGISTERS.replace("BOUNDS", bounds) + entry.solution.read_text()
+    launch = re.search(r"^.*<<<.*$", text, re.MULTILINE)
+    assert launch
+    file = tmp_path / "strided_add.cu"
+    added = f"many_registers<<<1, {threads}, 0, stream>>>(nullptr);\n{launch[0]}"
+    file.write_text(text.replace(launch[0], added))
+    verdict = check(entry, file, seed=SEED)
+    builds = verdict.stages[0]
+    assert builds.status == (FAILED if refused else PASSED), seen(verdict)
+    assert (f"not have enough registers for a block of {threads} threads" in seen(verdict)) == refused
+    assert refused or verdict.stage("correct").status == PASSED
+
+
 @needs_nvcc
 @pytest.mark.parametrize(("gpu", "shown"), [("RTX 4090", "RTX 4090"), ("T4", "H100")])
 def test_the_occupancy_is_that_of_the_gpu_asked_for(gpu: str, shown: str, tmp_path: Path, asked: None) -> None:
