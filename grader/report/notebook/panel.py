@@ -1,4 +1,4 @@
-"""An output of a notebook: plain text, or colored HTML if the viewer shows HTML."""
+"""Outputs of a notebook: plain text, or colored HTML if the viewer shows HTML."""
 
 from __future__ import annotations
 
@@ -28,30 +28,36 @@ WIDTH = 100
 _PRE = '<pre style="line-height:1.35;font-family:ui-monospace,Menlo,Consolas,monospace;font-size:0.85em">{code}</pre>'
 
 
-class Panel:
+class Output:
+    """The result of a cell. ``str`` gives it as plain text, ``html`` for viewers of HTML."""
+
+    def html(self) -> str:
+        """Return the HTML."""
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self.html()}
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Panel(Output):
     """A report inside a notebook. ``str`` converts it to plain text."""
 
-    def __init__(self, renderable: RenderableType, width: int = WIDTH) -> None:
+    def __init__(self, renderable: RenderableType) -> None:
         self._renderable = renderable
-        self._width = width
 
     def __str__(self) -> str:
-        console = theme.console(io.StringIO(), width=self._width, color_system=None)
+        console = theme.console(io.StringIO(), width=WIDTH, color_system=None)
         with console.capture() as captured:
             console.print(self._renderable)
         return "\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines())
 
     def html(self) -> str:
         """Return the report as colored HTML."""
-        console = theme.console(
-            io.StringIO(), width=self._width, record=True, force_terminal=True, color_system="truecolor"
-        )
+        console = theme.console(io.StringIO(), width=WIDTH, record=True, force_terminal=True, color_system="truecolor")
         console.print(self._renderable)
         code = console.export_html(theme=COLORS, inline_styles=True, code_format="{code}")
         lines = [line.rstrip() for line in code.strip("\n").splitlines()]
         return _PRE.format(code="\n".join(lines))
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": self.html()}
-
-    __repr__ = __str__

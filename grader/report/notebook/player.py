@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from grader.execution.in_process.kernel import Launcher
+from grader.report.notebook.panel import Output
 from grader.report.player import page
 from grader.setup.errors import GraderError
 from grader.simulator.recording import Recording
@@ -14,7 +15,7 @@ MOST_BYTES = 300_000
 """The maximum size of a player in bytes. A notebook stores the player in its outputs."""
 
 
-class Player:
+class Player(Output):
     """A recorded block. ``str`` describes it in words, ``save`` writes it as an HTML page."""
 
     def __init__(
@@ -35,11 +36,6 @@ class Player:
     def save(self, path: str) -> None:
         """Write the player as a self-contained page."""
         page.save(path, self.recording, self.source, self.findings)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": self.html()}
-
-    __repr__ = __str__
 
 
 def play(

@@ -8,8 +8,8 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from grader.report.notebook.panel import Output
 from grader.setup.errors import GraderError
 
 _PAGE = Path(__file__).with_name("prediction.html")
@@ -19,7 +19,7 @@ _CHARACTERS = 55
 """The number of characters of a line in the frame, an average of wide and narrow screens."""
 
 
-class Prediction:
+class Prediction(Output):
     """A question with its answer. HTML viewers show a form, others the question and the answer."""
 
     def __init__(
@@ -64,11 +64,6 @@ class Prediction:
             f'srcdoc="{html.escape(page)}"></iframe>\n'
             f"<details><summary>Answer to: {_marked(self.question)}</summary>\n<p>{_marked(self.said)}</p>\n</details>"
         )
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": self.html()}
-
-    __repr__ = __str__
 
 
 def predict(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from html import escape
 from pathlib import Path
-from typing import Any
 
+from grader.report.notebook.panel import Output
 from grader.setup.errors import GraderError
 
 BOX = (
@@ -15,7 +15,7 @@ BOX = (
 )
 
 
-class Listing:
+class Listing(Output):
     """A source text, which notebooks show highlighted. ``str`` returns it unchanged.
 
     ``folded``: a title under which a notebook hides the text until the reader opens it.
@@ -27,11 +27,6 @@ class Listing:
 
     def __str__(self) -> str:
         return self.folded or self.text
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": self.html()}
 
     def html(self) -> str:
         """Return the text as HTML with its own colors, readable on light and dark pages."""
