@@ -243,8 +243,10 @@ class BuildCache:
         for used, size, entry in sorted(entries, key=lambda e: e[0]):
             if total <= limit or now - used < _YOUNG_SECONDS:
                 break
-            total -= size
-            _remove(entry, self._building)
+            with contextlib.suppress(OSError):
+                if entry.stat().st_mtime == used:  # not used again since the scan
+                    total -= size
+                    _remove(entry, self._building)
         for left in self._building.iterdir():
             with contextlib.suppress(OSError):
                 if now - left.stat().st_mtime > _LEFT_SECONDS:
