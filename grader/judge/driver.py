@@ -381,9 +381,10 @@ def _file(entry: Entry | Exercise, file: str | Path | None) -> Path:
     if path.is_dir():
         raise GraderError(f"{path} is a folder, not a kernel file")
     if not path.is_file():
-        raise GraderError(
-            f"there is no file {path}", "Check the path. The option --file names the kernel file to grade."
-        )
+        how = "Check the path. The option --file names the kernel file to grade."
+        if file is None:
+            how = f"`grader reset {entry.name}` writes the skeleton there."
+        raise GraderError(f"there is no file {path}", how)
     return path
 
 

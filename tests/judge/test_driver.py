@@ -22,6 +22,7 @@ from grader.judge import check, driver
 from grader.judge.build_job import Job
 from grader.judge.cases import Run
 from grader.judge.events import CheckEvent
+from grader.judge.timing.bench import bench
 from grader.judge.timing.kept import Kept
 from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, Finding, OutputResult, Stage, Verdict
@@ -394,3 +395,11 @@ def test_requests_that_cannot_be_checked(world: World, tmp_path: Path) -> None:
         with pytest.raises(GraderError, match=says):
             check(task(), file)
     assert world.check(seed=None).seed != world.check(seed=None).seed
+
+
+def test_a_missing_skeleton_can_be_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Entry, "skeleton", property(lambda entry: tmp_path / "gone.cu"))
+    for grade in (check, bench):
+        with pytest.raises(GraderError, match="there is no file") as caught:
+            grade("day02_reductions/softmax", None)
+        assert "`grader reset day02_reductions/softmax` writes" in caught.value.hint

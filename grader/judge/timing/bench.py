@@ -116,7 +116,10 @@ def bench(
     path = Path(file or (entry.skeleton if isinstance(entry, Entry) else ""))
     if not path.is_file():
         raise GraderError(
-            f"there is no file {path}", "Check the path. The option --file names the kernel file to time."
+            f"there is no file {path}",
+            "Check the path. The option --file names the kernel file to time."
+            if file
+            else f"`grader reset {entry.name}` writes the skeleton there.",
         )
     task = entry.load() if isinstance(entry, Entry) else entry
     say = on_progress or (lambda text: None)
