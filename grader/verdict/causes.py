@@ -8,6 +8,7 @@ from msgspec import structs
 
 from grader.verdict.finding import Finding, Side
 from grader.verdict.findings import KINDS
+from grader.verdict.findings.barriers import BlockedThreads
 from grader.verdict.findings.races import NearbyAtomic
 
 DIVERGENT = tuple(kind.name for kind in KINDS.values() if kind.divergence)
@@ -21,9 +22,17 @@ def causes_first(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings without consequences of others. Divergent barriers come before races, which they cause."""
     told = _without_consequences(findings)
     first = next((at for at, finding in enumerate(told) if finding.check in _WRONG_VALUES), len(told))
-    diverge = [finding for finding in told[first:] if finding.kind in DIVERGENT]
-    rest = [finding for finding in told[first:] if finding.kind not in DIVERGENT]
+    diverge = [finding for finding in told[first:] if _diverges(finding)]
+    rest = [finding for finding in told[first:] if not _diverges(finding)]
     return [_for_the_line(finding, told) for finding in told[:first] + diverge + rest]
+
+
+def _diverges(finding: Finding) -> bool:
+    """Return whether threads pass barriers at different times: a barrier in a branch may also end in a deadlock."""
+    if isinstance(finding.payload, BlockedThreads):
+        operations = {waiting.operation for waiting in finding.payload.waits}
+        return "__syncthreads" in operations and len(operations) > 1 and all(name[:2] == "__" for name in operations)
+    return finding.kind in DIVERGENT
 
 
 def one_for_each_buffer(findings: Sequence[Finding]) -> list[Finding]:

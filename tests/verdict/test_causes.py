@@ -8,6 +8,7 @@ from msgspec import structs
 from grader.verdict import Finding, Memory, Side, merged
 from grader.verdict.causes import DIVERGENT, causes_first
 from grader.verdict.findings import KINDS
+from grader.verdict.findings.barriers import BlockedThreads, Waiting
 from grader.verdict.findings.races import NearbyAtomic
 from grader.verdict.wording.findings import fix, several, why
 
@@ -66,6 +67,24 @@ def test_a_divergent_barrier_comes_before_the_races_that_it_causes(kind: str) ->
     barrier = finding("synccheck", kind, side(5, ""))
     assert causes_first([race, barrier]) == [barrier, race]
     assert causes_first([OUTSIDE, race, barrier]) == [OUTSIDE, barrier, race]
+
+
+@pytest.mark.parametrize(
+    ("operations", "first"),
+    [
+        (("__syncthreads", "__shfl_xor_sync"), True),
+        (("__syncthreads", "mbarrier"), False),  # a race may be the reason why no thread arrives
+        (("__syncthreads",), False),
+        (("__shfl_xor_sync", "__syncwarp"), False),
+    ],
+)
+def test_a_deadlock_at_different_barriers_comes_before_races(operations: tuple[str, ...], first: bool) -> None:
+    race = finding("racecheck", "within_block", side(3), side(4, "write"))
+    waits = [Waiting(threads=8, first=0, operation=name, site=0, line=5, file="a.cu") for name in operations]
+    deadlock = structs.replace(
+        finding("synccheck", "deadlock", side(5, "")), payload=BlockedThreads(waits=waits, exited=0)
+    )
+    assert causes_first([race, deadlock]) == ([deadlock, race] if first else [race, deadlock])
 
 
 def test_threads_of_several_warps_need_a_barrier_of_the_block() -> None:
