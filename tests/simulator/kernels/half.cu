@@ -15,31 +15,24 @@ __device__ short to_bits(T value) {
 // Operations on up to three inputs.
 enum Op { ADD, SUB, MUL, DIV, FMA, MAX, MIN, MAX_NAN, NEG, ABS, SATURATE, RELU, COUNT };
 
+#define CASE(NUMBER, ...) \
+    case NUMBER:          \
+        return __VA_ARGS__
+
 template <typename T>
 __device__ T apply(int op, T a, T b, T c) {
     switch (op) {
-        case ADD:
-            return a + b;
-        case SUB:
-            return __hsub(a, b);
-        case MUL:
-            return a * b;
-        case DIV:
-            return a / b;
-        case FMA:
-            return __hfma(a, b, c);
-        case MAX:
-            return __hmax(a, b);
-        case MIN:
-            return __hmin(a, b);
-        case MAX_NAN:
-            return __hmax_nan(a, b);
-        case NEG:
-            return -a;
-        case ABS:
-            return __habs(a);
-        case SATURATE:
-            return __hadd_sat(a, b);
+        CASE(ADD, a + b);
+        CASE(SUB, __hsub(a, b));
+        CASE(MUL, a * b);
+        CASE(DIV, a / b);
+        CASE(FMA, __hfma(a, b, c));
+        CASE(MAX, __hmax(a, b));
+        CASE(MIN, __hmin(a, b));
+        CASE(MAX_NAN, __hmax_nan(a, b));
+        CASE(NEG, -a);
+        CASE(ABS, __habs(a));
+        CASE(SATURATE, __hadd_sat(a, b));
         default:
             return __hfma_relu(a, b, c);
     }

@@ -2,78 +2,51 @@
 #include <cuda_runtime.h>
 #include <math_constants.h>
 
+#define CASE(NUMBER, ...) \
+    case NUMBER:          \
+        return __VA_ARGS__
+
 // Functions of floats. The order is that of the names in test_math.py.
 __device__ float float_function(int which, float a, float b, float c) {
     float sine, cosine;
     switch (which) {
-        case 0:
-            return __expf(a);
-        case 1:
-            return __logf(a);
-        case 2:
-            return __log2f(a);
-        case 3:
-            return __powf(a, b);
-        case 4:
-            return __sinf(a);
-        case 5:
-            return __cosf(a);
-        case 6:
-            return __fdividef(a, b);
-        case 7:
-            return __frcp_rn(a);
-        case 8:
-            return rsqrtf(a);
-        case 9:
-            return __saturatef(a);
-        case 10:
-            return exp10f(a);
-        case 11:
-            return sinpif(a);
-        case 12:
-            return cospif(a);
+        CASE(0, __expf(a));
+        CASE(1, __logf(a));
+        CASE(2, __log2f(a));
+        CASE(3, __powf(a, b));
+        CASE(4, __sinf(a));
+        CASE(5, __cosf(a));
+        CASE(6, __fdividef(a, b));
+        CASE(7, __frcp_rn(a));
+        CASE(8, rsqrtf(a));
+        CASE(9, __saturatef(a));
+        CASE(10, exp10f(a));
+        CASE(11, sinpif(a));
+        CASE(12, cospif(a));
         case 13:
             __sincosf(a, &sine, &cosine);
             return sine + cosine;
         case 14:
             sincosf(a, &sine, &cosine);
             return sine - cosine;
-        case 15:
-            return normcdff(a);
-        case 16:
-            return fmaxf(a, b) - fminf(a, b);
-        case 17:
-            return max(a, b) + min(b, c);
-        case 18:
-            return __fmaf_rn(a, b, c);
-        case 19:
-            return __fmaf_rz(a, b, c);
-        case 20:
-            return __fadd_ru(a, b);
-        case 21:
-            return __fmul_rd(a, b);
-        case 22:
-            return __fdiv_rz(a, b);
-        case 23:
-            return __fsqrt_ru(a);
-        case 24:
-            return __tanf(a);
-        case 25:
-            return norm3df(a, b, c);
-        case 26:
-            return erff(a);
-        case 27:
-            return tanhf(a);
-        case 28:
-            return rcbrtf(a);
-        case 29:
-            return a == a ? copysignf(CUDART_INF_F, a) : CUDART_NAN_F;
-        case 30:
-            return erfcinvf(a);
-        case 31:
-            return erfinvf(a);
-        case 32:
-            return normcdfinvf(a);
+            CASE(15, normcdff(a));
+            CASE(16, fmaxf(a, b) - fminf(a, b));
+            CASE(17, max(a, b) + min(b, c));
+            CASE(18, __fmaf_rn(a, b, c));
+            CASE(19, __fmaf_rz(a, b, c));
+            CASE(20, __fadd_ru(a, b));
+            CASE(21, __fmul_rd(a, b));
+            CASE(22, __fdiv_rz(a, b));
+            CASE(23, __fsqrt_ru(a));
+            CASE(24, __tanf(a));
+            CASE(25, norm3df(a, b, c));
+            CASE(26, erff(a));
+            CASE(27, tanhf(a));
+            CASE(28, rcbrtf(a));
+            CASE(29, a == a ? copysignf(CUDART_INF_F, a) : CUDART_NAN_F);
+            CASE(30, erfcinvf(a));
+            CASE(31, erfinvf(a));
+            CASE(32, normcdfinvf(a));
         default:
             return isnan(a) ? 1.0f : isinf(a) ? 2.0f : isfinite(a) ? 3.0f : 4.0f;
     }
@@ -85,64 +58,35 @@ __global__ void floats(const float* a, const float* b, const float* c, float* ou
 
 __device__ unsigned int integer_function(int which, unsigned int a, unsigned int b, unsigned int c) {
     switch (which) {
-        case 0:
-            return __clz((int)a);
-        case 1:
-            return __popc(a);
-        case 2:
-            return __ffs((int)a);
-        case 3:
-            return __brev(a);
-        case 4:
-            return __mul24((int)a, (int)b);
-        case 5:
-            return __umul24(a, b);
-        case 6:
-            return __mulhi((int)a, (int)b);
-        case 7:
-            return __umulhi(a, b);
-        case 8:
-            return __byte_perm(a, b, c);
-        case 9:
-            return __funnelshift_l(a, b, c);
-        case 10:
-            return __funnelshift_r(a, b, c);
-        case 11:
-            return __funnelshift_lc(a, b, c & 63);
-        case 12:
-            return __funnelshift_rc(a, b, c & 63);
-        case 13:
-            return __dp4a((int)a, (int)b, (int)c);
-        case 14:
-            return __dp4a(a, b, c);
-        case 15:
-            return __vadd4(a, b);
-        case 16:
-            return __vsub2(a, b);
-        case 17:
-            return __vmaxs4(a, b);
-        case 18:
-            return __vminu2(a, b);
-        case 19:
-            return __vcmpeq4(a, b);
-        case 20:
-            return __sad((int)a, (int)b, c);
-        case 21:
-            return __hadd((int)a, (int)b);
-        case 22:
-            return __urhadd(a, b);
-        case 23:
-            return max((int)a, (int)b);
-        case 24:
-            return min(a, b);
-        case 25:
-            return max((int)a, b);  // int and unsigned: max compares both as unsigned
-        case 26:
-            return (unsigned int)abs((int)a);
-        case 27:
-            return __float_as_uint(__uint_as_float(a));
-        case 28:
-            return __dp2a_lo((int)a, (int)b, (int)c);
+        CASE(0, __clz((int)a));
+        CASE(1, __popc(a));
+        CASE(2, __ffs((int)a));
+        CASE(3, __brev(a));
+        CASE(4, __mul24((int)a, (int)b));
+        CASE(5, __umul24(a, b));
+        CASE(6, __mulhi((int)a, (int)b));
+        CASE(7, __umulhi(a, b));
+        CASE(8, __byte_perm(a, b, c));
+        CASE(9, __funnelshift_l(a, b, c));
+        CASE(10, __funnelshift_r(a, b, c));
+        CASE(11, __funnelshift_lc(a, b, c & 63));
+        CASE(12, __funnelshift_rc(a, b, c & 63));
+        CASE(13, __dp4a((int)a, (int)b, (int)c));
+        CASE(14, __dp4a(a, b, c));
+        CASE(15, __vadd4(a, b));
+        CASE(16, __vsub2(a, b));
+        CASE(17, __vmaxs4(a, b));
+        CASE(18, __vminu2(a, b));
+        CASE(19, __vcmpeq4(a, b));
+        CASE(20, __sad((int)a, (int)b, c));
+        CASE(21, __hadd((int)a, (int)b));
+        CASE(22, __urhadd(a, b));
+        CASE(23, max((int)a, (int)b));
+        CASE(24, min(a, b));
+        CASE(25, max((int)a, b));  // int and unsigned: max compares both as unsigned
+        CASE(26, (unsigned int)abs((int)a));
+        CASE(27, __float_as_uint(__uint_as_float(a)));
+        CASE(28, __dp2a_lo((int)a, (int)b, (int)c));
         default:
             return __clzll((long long)a << 20) + __popcll((unsigned long long)a << 32 | b) +
                    __ffsll((long long)b << 32);
