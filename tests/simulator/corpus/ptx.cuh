@@ -82,4 +82,12 @@ __device__ __forceinline__ void wgmma(float (&d)[4], uint64_t a, uint64_t b) {
 }
 __device__ __forceinline__ void wgmma(float (&d)[4], const void* a, const void* b) { wgmma(d, make_smem_desc(a), make_smem_desc(b)); }
 
+// Fill the operands of a wgmma with bf16 numbers near 1. The block has 128 threads.
+__device__ __forceinline__ void fill_operands(unsigned (&a)[512], unsigned (&b)[64], const float* x) {
+    for (int i = threadIdx.x; i < 512; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];
+    if (threadIdx.x < 64) b[threadIdx.x] = 0x3f803f80u + (unsigned)x[threadIdx.x];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+}
+
 }  // namespace ptx

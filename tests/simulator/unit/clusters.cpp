@@ -1,6 +1,7 @@
 // Tests of clusters: accesses that the cluster barrier orders, and accesses that it does not order.
 #include "checks/synchronization/clusters.h"
 
+#include "found.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -19,13 +20,12 @@ void all_arrive(Grid& grid, unsigned threads, bool first_releases = true) {
     grid.complete_cluster(0);
 }
 
-const char* found() {
-    return finding_count() == 0 ? "nothing" : finding_count() == 1 ? name_of(finding(0).kind) : "several findings";
+void all_wait(Grid& grid, unsigned threads) {
+    for (unsigned block = 0; block < 2; ++block)
+        for (unsigned thread = 0; thread < threads; ++thread) grid.wait_for_cluster(block, thread);
 }
 
 }  // namespace
-
-#define CHECK_FOUND(KIND) CHECK(!strcmp(found(), KIND))
 
 CASE(cluster_barrier_orders_accesses_before_and_after) {
     Grid grid(4, 40, 2);
@@ -88,12 +88,10 @@ CASE(each_cluster_phase_orders_again) {
     for (unsigned round = 0; round < 20; ++round) {
         x.write(grid.thread(round % 2, round), 0);
         all_arrive(grid, 33);
-        for (unsigned block = 0; block < 2; ++block)
-            for (unsigned thread = 0; thread < 33; ++thread) grid.wait_for_cluster(block, thread);
+        all_wait(grid, 33);
         for (unsigned thread = 0; thread < 33; ++thread) x.read(grid.thread(1 - round % 2, thread), 0);
         all_arrive(grid, 33);
-        for (unsigned block = 0; block < 2; ++block)
-            for (unsigned thread = 0; thread < 33; ++thread) grid.wait_for_cluster(block, thread);
+        all_wait(grid, 33);
     }
     CHECK_FOUND("nothing");
     x.write(grid.thread(0, 0), 0);
@@ -131,8 +129,7 @@ CASE(grid_barrier_resets_the_cluster_barrier) {
     Grid grid(2, 33, 2);
     Floats x;
     all_arrive(grid, 33);
-    for (unsigned block = 0; block < 2; ++block)
-        for (unsigned thread = 0; thread < 33; ++thread) grid.wait_for_cluster(block, thread);
+    all_wait(grid, 33);
     grid.sync_grid();
     grid.syncwarp(0, 0, 0xff);
     x.write(grid.thread(0, 5), 0);  // other threads have already arrived

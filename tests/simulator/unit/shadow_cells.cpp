@@ -2,6 +2,7 @@
 #include "checks/core/shadow_cell.h"
 
 #include "checks/synchronization/reader_set.h"
+#include "found.h"
 #include "grid.h"
 #include "seed.h"
 #include "unit.h"
@@ -9,17 +10,6 @@
 using namespace sim::checks;
 using unit::Floats;
 using unit::Grid;
-
-namespace {
-
-// Returns the kind of the finding if there is exactly one, otherwise a description.
-const char* found() {
-    return finding_count() == 0 ? "nothing" : finding_count() == 1 ? name_of(finding(0).kind) : "several findings";
-}
-
-}  // namespace
-
-#define CHECK_FOUND(KIND) CHECK(!strcmp(found(), KIND))
 
 CASE(second_reader_is_a_thread_or_a_list) {
     SecondReader second = {};

@@ -4,10 +4,7 @@
 
 __global__ void product(const float* x, float* out, int n) {
     __shared__ __align__(128) unsigned a[512], b[64];
-    for (int i = threadIdx.x; i < 512; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i % n];
-    if (threadIdx.x < 64) b[threadIdx.x] = 0x3f803f80u + (unsigned)x[threadIdx.x];
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    __syncthreads();
+    ptx::fill_operands(a, b, x);
     float d[4] = {}, e[4] = {};
     ptx::wgmma_fence();
     ptx::wgmma(e, a, b);
