@@ -21,7 +21,8 @@ def payload_fields() -> dict[str, list[str]]:
     """Return the fields of each payload in the simulator's header."""
     text = (REPORT / "finding_kinds.h").read_text()
     structs = re.findall(r"^struct (\w+) \{\n(.*?)^\};", text, re.MULTILINE | re.DOTALL)
-    return {name: re.findall(r'visit\("(\w+)"', body) for name, body in structs}
+    fields = {name: re.search(r"FIELDS\(\d+, (.*?)\)", body) for name, body in structs}
+    return {name: found[1].split(", ") if found else [] for name, found in fields.items()}
 
 
 def test_names_are_unique() -> None:
