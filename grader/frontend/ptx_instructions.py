@@ -1,7 +1,8 @@
 """Tables that map PTX instructions to functions of ``simulator/include/sim/ptx.h``.
 
 An opcode such as ``ld.global.nc.L1::no_allocate.v4.f32`` is a name followed by modifiers. Each row of the tables is a
-pattern for opcodes. The parts that it captures (type, space, rounding ...) become template arguments of the function.
+pattern for opcodes, with a template of the function's name and template arguments. The template contains the parts
+that the pattern captures (type, space, rounding ...) in braces, as ``_MEANINGS`` translates them to C++.
 Modifiers that are only hints, such as ``L1::no_allocate``, are matched and ignored.
 """
 
@@ -72,9 +73,7 @@ _ATOMIC = {
     "inc": "increment",
     "dec": "decrement",
 }
-_SHUFFLES = {"idx": "index", "up": "up", "down": "down", "bfly": "exclusive_or"}
-_VOTES = {"ballot": "ballot", "all": "all", "any": "any", "uni": "uniform"}
-_REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "bit_and", "or": "bit_or", "xor": "bit_xor"}
+_WARP = {"idx": "index", "bfly": "exclusive_or", "uni": "uniform"}
 
 # mma.sync: its shapes, and the types of d, a, b and c. The simulator reads the same file.
 _MMA_SHAPES = Path(__file__).parents[1] / "simulator" / "include" / "sim" / "mma_shapes.def"
@@ -145,31 +144,48 @@ _ROUND = r"(?:\.(?:rn|rz|rm|rp))?"
 _ANY = r"\.(?P<type>[busf](?:8|16|32|64))"
 _INTEGER = r"\.(?P<type>[bus](?:16|32|64))"
 _NUMBER = r"\.(?P<type>[us](?:16|32|64)|f32|f64)"
+_TO_NARROW = r"cvt\.rn\.satfinite(?P<relu>\.relu)?\.(?P<narrow>e4m3|e5m2)x2"
 _PAIR = r"\.(?P<pair>f16x2|bf16x2)"
 
 _Fields = dict[str, str]
 
 
-def _type(f: _Fields) -> str:
-    return _TYPES[f["type"]]
-
-
-def _space(f: _Fields) -> str:
-    return _SPACES[f.get("space") or ""]
-
-
-def _scope(f: _Fields) -> str:
-    return f"::sim::Scope::{_SCOPES[f.get('scope') or 'gpu']}"
-
-
-def _order(f: _Fields) -> str:
-    """Return the C++ name of an instruction's memory order. Without a qualifier, it is relaxed."""
-    return f"::sim::MemoryOrder::{f.get('order') or 'relaxed'}"
+def _truth(value: object) -> str:
+    """Return ``true`` or ``false``, as in C++."""
+    return "true" if value else "false"
 
 
 def _reduction(name: str) -> str:
     """Return the C++ name of the reduction that a bulk copy performs."""
     return f"::sim::Reduction::{_ATOMIC.get(name) if name in ('and', 'or', 'xor') else name}"
+
+
+# What a captured part becomes in a template, by the part's name. Other parts stay as they are.
+_MEANINGS: dict[str, Callable[[str], str]] = {
+    **dict.fromkeys(("amount", "by_row", "counted", "drops", "of_a", "read", "relu", "t"), _truth),
+    "expects": lambda part: "_expect_tx" if part else "",
+    "group": lambda part: _truth(part == "2"),  # true for cta_group::2, a pair of blocks
+    "half": lambda part: _PAIRS[part + "x2"],
+    "kind": lambda part: _WARP.get(part, part),
+    "multicast": lambda part: "_multicast" if part else "",
+    "narrow": str.upper,
+    "op": lambda part: _ATOMIC[part],
+    "order": lambda part: f"::sim::MemoryOrder::{part or 'relaxed'}",
+    "ordered": lambda part: _truth(part != "relaxed"),
+    "pair": lambda part: _PAIRS[part],
+    "parity": lambda part: "_parity" if part else "",
+    "reduction": _reduction,
+    "scope": lambda part: f"::sim::Scope::{_SCOPES[part or 'gpu']}",
+    "small": lambda part: _FORMATS[part],
+    "space": lambda part: _SPACES[part],
+    "type": lambda part: _TYPES[part],
+}
+
+
+def _filled(template: str, f: _Fields) -> str:
+    """Put what the captured parts mean into a template. ``{wide}`` is the type with twice the bits."""
+    values = {name: _MEANINGS.get(name, str)(part) for name, part in f.items()}
+    return template.format_map(values | {"wide": _WIDE.get(f.get("type", ""), "")})
 
 
 def _rounding(name: str) -> str:
@@ -189,94 +205,56 @@ def _convert(f: _Fields) -> str | None:
     return None
 
 
-def _same(name: str) -> Callable[[_Fields], str]:
-    return lambda f: name
-
-
-def _truth(value: bool) -> str:
-    """Return ``true`` or ``false``, as in C++."""
-    return "true" if value else "false"
-
-
-def _typed(name: str) -> Callable[[_Fields], str]:
-    return lambda f: f"{name}<{_type(f)}>"
-
-
-def _of_group(name: str) -> Callable[[_Fields], str]:
-    """Return a function with a bool as its first template argument: true for cta_group::2, a pair of blocks."""
-    return lambda f: f"{name}<{_truth(f['group'] == '2')}>"
-
-
-_RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
+_RULES: list[tuple[str, str | Callable[[_Fields], str | None]]] = [
     # tensor memory
     (
         rf"tcgen05\.alloc{_CTA_GROUP}\.sync\.aligned(?:\.(?P<space>shared::cta))?\.b32",
-        lambda f: f"tcgen05_alloc<{_truth(f['group'] == '2')}, {_space(f)}>",
+        "tcgen05_alloc<{group}, {space}>",
     ),
-    (rf"tcgen05\.dealloc{_CTA_GROUP}\.sync\.aligned\.b32", _of_group("tcgen05_dealloc")),
-    (rf"tcgen05\.relinquish_alloc_permit{_CTA_GROUP}\.sync\.aligned", _of_group("tcgen05_relinquish_alloc_permit")),
-    (
-        rf"tcgen05\.cp{_CTA_GROUP}\.(?P<shape>128x(?:128|256)b|32x128b\.warpx4)",
-        lambda f: (
-            f"tcgen05_cp<{_truth(f['group'] == '2')}, {256 if f['shape'] == '128x256b' else 128}, "
-            f"{_truth(f['shape'] == '32x128b.warpx4')}>"
-        ),
-    ),
+    (rf"tcgen05\.dealloc{_CTA_GROUP}\.sync\.aligned\.b32", "tcgen05_dealloc<{group}>"),
+    (rf"tcgen05\.relinquish_alloc_permit{_CTA_GROUP}\.sync\.aligned", "tcgen05_relinquish_alloc_permit<{group}>"),
+    (rf"tcgen05\.cp{_CTA_GROUP}\.128x(?P<bits>128|256)b", "tcgen05_cp<{group}, {bits}, false>"),
+    (rf"tcgen05\.cp{_CTA_GROUP}\.32x128b\.warpx4", "tcgen05_cp<{group}, 128, true>"),
     (
         rf"tcgen05\.commit{_CTA_GROUP}\.mbarrier::arrive::one(?:\.(?P<space>shared::cluster))?"
         r"(?P<multicast>\.multicast::cluster)?\.b64",
-        lambda f: f"tcgen05_commit{'_multicast' if f['multicast'] else ''}<{_truth(f['group'] == '2')}, {_space(f)}>",
+        "tcgen05_commit{multicast}<{group}, {space}>",
     ),
-    (r"tcgen05\.wait::(?P<what>ld|st)\.sync\.aligned", lambda f: f"tcgen05_wait_{f['what']}"),
-    (r"tcgen05\.fence::(?P<when>before|after)_thread_sync", lambda f: f"tcgen05_fence_{f['when']}"),
+    (r"tcgen05\.wait::(?P<what>ld|st)\.sync\.aligned", "tcgen05_wait_{what}"),
+    (r"tcgen05\.fence::(?P<when>before|after)_thread_sync", "tcgen05_fence_{when}"),
     # tensor cores
     (
-        r"wmma\.load\.(?P<side>a|b)\.sync\.aligned\.(?P<layout>row|col)\.m16n16k16\.shared\.bf16",
-        lambda f: f"wmma_load_bf16<{_truth(f['side'] == 'a')}, {_truth(f['layout'] == 'row')}>",
+        r"wmma\.load\.(?:(?P<of_a>a)|b)\.sync\.aligned\.(?:(?P<by_row>row)|col)\.m16n16k16\.shared\.bf16",
+        "wmma_load_bf16<{of_a}, {by_row}>",
     ),
-    (r"mma\.sync\.aligned\.m8n8k4\.row\.col\.f64\.f64\.f64\.f64", _same("mma_f64")),
+    (r"mma\.sync\.aligned\.m8n8k4\.row\.col\.f64\.f64\.f64\.f64", "mma_f64"),
     (
         r"mma\.sync\.aligned\.(?P<shape>\w+\.row\.col)(?P<saturates>\.satfinite)?(?P<types>\.[\w.]+)",
         lambda f: _mma(f["shape"] + f["types"], bool(f["saturates"])),
     ),
     (
-        r"ldmatrix\.sync\.aligned\.m8n8\.x[124](?P<t>\.trans)?(?:\.shared(?:::cta)?)?\.b16",
-        lambda f: f"ldmatrix<{'true' if f['t'] else 'false'}>",
+        r"(?P<name>ld|st)matrix\.sync\.aligned\.m8n8\.x[124](?P<t>\.trans)?(?:\.shared(?:::cta)?)?\.b16",
+        "{name}matrix<{t}>",
     ),
-    (
-        r"ldmatrix\.sync\.aligned\.x[124](?P<t>\.trans)?\.m8n8(?:\.shared(?:::cta)?)?\.b16",
-        lambda f: f"ldmatrix<{'true' if f['t'] else 'false'}>",
-    ),
-    (
-        r"stmatrix\.sync\.aligned\.m8n8\.x[124](?P<t>\.trans)?(?:\.shared(?:::cta)?)?\.b16",
-        lambda f: f"stmatrix<{'true' if f['t'] else 'false'}>",
-    ),
-    (r"movmatrix\.sync\.aligned\.m8n8\.trans\.b16", _same("movmatrix")),
-    (r"wgmma\.fence\.sync\.aligned", _same("wgmma_fence")),
-    (r"wgmma\.commit_group\.sync\.aligned", _same("wgmma_commit_group")),
-    (r"wgmma\.wait_group\.sync\.aligned", _same("wgmma_wait_group")),
+    (r"movmatrix\.sync\.aligned\.m8n8\.trans\.b16", "movmatrix"),
+    (r"wgmma\.(?P<name>fence|commit_group|wait_group)\.sync\.aligned", "wgmma_{name}"),
     # asynchronous copies
-    (rf"cp\.async\.c[ag]\.shared(?:::cta)?\.global{_ADVICE}", _same("cp_async")),
-    (r"cp\.async\.commit_group", _same("cp_async_commit_group")),
-    (r"cp\.async\.wait_group", _same("cp_async_wait_group")),
-    (r"cp\.async\.wait_all", _same("cp_async_wait_all")),
+    (rf"cp\.async\.c[ag]\.shared(?:::cta)?\.global{_ADVICE}", "cp_async"),
+    (r"cp\.async\.(?P<name>commit_group|wait_group|wait_all)", "cp_async_{name}"),
     (
         rf"cp\.async\.mbarrier\.arrive(?P<counted>\.noinc)?{_OBJECT}\.b64",
-        lambda f: f"cp_async_mbarrier_arrive<{_space(f)}, {_truth(bool(f['counted']))}>",
+        "cp_async_mbarrier_arrive<{space}, {counted}>",
     ),
     (
         rf"cp\.async\.bulk\.shared::(?:cta|cluster)\.global\.mbarrier::complete_tx::bytes{_MULTICAST}",
-        lambda f: f"cp_async_bulk_load{'_multicast' if f['multicast'] else ''}",
+        "cp_async_bulk_load{multicast}",
     ),
-    (r"cp\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?", _same("cp_async_bulk_store")),
-    (
-        r"cp\.async\.bulk\.shared::cluster\.shared::cta\.mbarrier::complete_tx::bytes",
-        _same("cp_async_bulk_shared"),
-    ),
+    (r"cp\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?", "cp_async_bulk_store"),
+    (r"cp\.async\.bulk\.shared::cluster\.shared::cta\.mbarrier::complete_tx::bytes", "cp_async_bulk_shared"),
     (
         r"st\.async(?:\.weak)?(?:\.shared::cluster)?\.mbarrier::complete_tx::bytes(?:\.v[24])?"
         r"\.(?P<type>[bus](?:32|64)|f32|f64)",
-        _typed("st_async"),
+        "st_async<{type}>",
     ),
     (
         r"cp\.reduce\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?\.(?:"
@@ -292,218 +270,161 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     (
         rf"cp\.async\.bulk\.tensor\.{_DIMENSIONS}\.shared::(?:cta|cluster)\.global(?:\.tile)?"
         rf"\.mbarrier::complete_tx::bytes{_MULTICAST}",
-        lambda f: f"cp_async_bulk_tensor_load{'_multicast' if f['multicast'] else ''}<{f['dimensions']}>",
+        "cp_async_bulk_tensor_load{multicast}<{dimensions}>",
     ),
     (
         rf"cp\.async\.bulk\.tensor\.{_DIMENSIONS}\.shared::(?:cta|cluster)\.global(?:\.tile)?"
         rf"\.mbarrier::complete_tx::bytes{_CTA_GROUP}(?:\.L2::cache_hint)?",
-        lambda f: f"cp_async_bulk_tensor_load<{f['dimensions']}, {_truth(f['group'] == '2')}>",
+        "cp_async_bulk_tensor_load<{dimensions}, {group}>",
     ),
     (
         rf"cp\.async\.bulk\.tensor\.{_DIMENSIONS}\.global\.shared::cta(?:\.tile)?\.bulk_group(?:\.L2::cache_hint)?",
-        lambda f: f"cp_async_bulk_tensor_store<{f['dimensions']}, ::sim::Reduction::none>",
+        "cp_async_bulk_tensor_store<{dimensions}, ::sim::Reduction::none>",
     ),
     (
         rf"cp\.reduce\.async\.bulk\.tensor\.{_DIMENSIONS}\.global\.shared::cta"
-        r"\.(?P<op>add|min|max|inc|dec|and|or|xor)(?:\.tile)?\.bulk_group(?:\.L2::cache_hint)?",
-        lambda f: f"cp_async_bulk_tensor_store<{f['dimensions']}, {_reduction(f['op'])}>",
+        r"\.(?P<reduction>add|min|max|inc|dec|and|or|xor)(?:\.tile)?\.bulk_group(?:\.L2::cache_hint)?",
+        "cp_async_bulk_tensor_store<{dimensions}, {reduction}>",
     ),
     (
         rf"cp\.async\.bulk\.prefetch\.tensor\.{_DIMENSIONS}\.L2\.global(?:\.tile)?(?:\.L2::cache_hint)?",
-        lambda f: f"cp_async_bulk_prefetch_tensor<{f['dimensions']}>",
+        "cp_async_bulk_prefetch_tensor<{dimensions}>",
     ),
-    (r"prefetch(?:\.(?:const|param))?\.tensormap", _same("prefetch_tensormap")),
-    (r"fence\.proxy\.tensormap::generic\.acquire\.(?:cta|cluster|gpu|sys)", _same("fence_proxy_tensormap")),
-    (r"cp\.async\.bulk\.commit_group", _same("cp_async_bulk_commit_group")),
-    (
-        r"cp\.async\.bulk\.wait_group(?P<read>\.read)?",
-        lambda f: f"cp_async_bulk_wait_group<{_truth(bool(f['read']))}>",
-    ),
+    (r"prefetch(?:\.(?:const|param))?\.tensormap", "prefetch_tensormap"),
+    (r"fence\.proxy\.tensormap::generic\.acquire\.(?:cta|cluster|gpu|sys)", "fence_proxy_tensormap"),
+    (r"cp\.async\.bulk\.commit_group", "cp_async_bulk_commit_group"),
+    (r"cp\.async\.bulk\.wait_group(?P<read>\.read)?", "cp_async_bulk_wait_group<{read}>"),
     # barriers and fences
-    (r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?", _same("bar_sync")),
-    (r"(?:bar|barrier)(?:\.cta)?\.arrive(?:\.aligned)?", _same("bar_arrive")),
-    (
-        r"barrier\.cluster\.arrive(?:\.(?P<order>release|relaxed))?(?:\.aligned)?",
-        lambda f: f"barrier_cluster_arrive<{_truth(f['order'] != 'relaxed')}>",
-    ),
-    (r"barrier\.cluster\.wait(?:\.acquire)?(?:\.aligned)?", _same("barrier_cluster_wait")),
-    (r"bar\.warp\.sync", _same("bar_warp_sync")),
-    (r"membar\.(?P<scope>cta|gl|sys)", lambda f: f"fence<{_scope(f)}>"),
-    (r"fence(?:\.(?:sc|acq_rel))?\.(?P<scope>cta|cluster|gpu|sys)", lambda f: f"fence<{_scope(f)}>"),
-    (
-        r"fence\.(?P<order>acquire|release)\.(?P<scope>cta|cluster|gpu|sys)",
-        lambda f: f"fence<{_scope(f)}, {_order(f)}>",
-    ),
-    (r"fence\.proxy\.async(?:\.global|\.shared::(?:cta|cluster))?", _same("fence_proxy_async")),
-    (r"fence\.mbarrier_init\.release\.cluster", _same("fence_mbarrier_init")),
-    (r"griddepcontrol\.(?P<what>wait|launch_dependents)", lambda f: f"griddepcontrol_{f['what']}"),
+    (r"(?:bar|barrier)(?:\.cta)?\.(?P<name>sync|arrive)(?:\.aligned)?", "bar_{name}"),
+    (r"barrier\.cluster\.arrive(?:\.(?P<ordered>release|relaxed))?(?:\.aligned)?", "barrier_cluster_arrive<{ordered}>"),
+    (r"barrier\.cluster\.wait(?:\.acquire)?(?:\.aligned)?", "barrier_cluster_wait"),
+    (r"bar\.warp\.sync", "bar_warp_sync"),
+    (r"membar\.(?P<scope>cta|gl|sys)", "fence<{scope}>"),
+    (r"fence(?:\.(?:sc|acq_rel))?\.(?P<scope>cta|cluster|gpu|sys)", "fence<{scope}>"),
+    (r"fence\.(?P<order>acquire|release)\.(?P<scope>cta|cluster|gpu|sys)", "fence<{scope}, {order}>"),
+    (r"fence\.proxy\.async(?:\.global|\.shared::(?:cta|cluster))?", "fence_proxy_async"),
+    (r"fence\.mbarrier_init\.release\.cluster", "fence_mbarrier_init"),
+    (r"griddepcontrol\.(?P<what>wait|launch_dependents)", "griddepcontrol_{what}"),
     # mbarriers
-    (rf"mbarrier\.(?P<name>init|inval){_OBJECT}\.b64", lambda f: f"mbarrier_{f['name']}<{_space(f)}>"),
+    (rf"mbarrier\.(?P<name>init|inval){_OBJECT}\.b64", "mbarrier_{name}<{space}>"),
     (
-        rf"mbarrier\.arrive(?P<drops>_drop)?(?P<expects>\.expect_tx)?(?:\.(?P<order>release|relaxed)\.(?:cta|cluster))?"
+        rf"mbarrier\.arrive(?P<drops>_drop)?(?P<expects>\.expect_tx)?(?:\.(?P<ordered>release|relaxed)\.(?:cta|cluster))?"
         rf"{_OBJECT}\.b64",
-        lambda f: (
-            f"mbarrier_arrive{'_expect_tx' if f['expects'] else ''}"
-            f"<{_space(f)}, {_truth(f['order'] != 'relaxed')}, {_truth(bool(f['drops']))}>"
-        ),
+        "mbarrier_arrive{expects}<{space}, {ordered}, {drops}>",
     ),
     (
         rf"mbarrier\.(?P<name>expect|complete)_tx(?:\.relaxed\.(?:cta|cluster))?{_OBJECT}\.b64",
-        lambda f: f"mbarrier_{f['name']}_tx<{_space(f)}>",
+        "mbarrier_{name}_tx<{space}>",
     ),
     (
-        rf"mbarrier\.(?:test|try)_wait(?P<parity>\.parity)?(?:\.(?P<order>acquire|relaxed)\.(?:cta|cluster))?"
+        rf"mbarrier\.(?:test|try)_wait(?P<parity>\.parity)?(?:\.(?P<ordered>acquire|relaxed)\.(?:cta|cluster))?"
         rf"{_OBJECT}\.b64",
-        lambda f: f"mbarrier_wait{'_parity' if f['parity'] else ''}<{_space(f)}, {_truth(f['order'] != 'relaxed')}>",
+        "mbarrier_wait{parity}<{space}, {ordered}>",
     ),
-    (r"mbarrier\.pending_count\.b64", _same("mbarrier_pending_count")),
+    (r"mbarrier\.pending_count\.b64", "mbarrier_pending_count"),
     # hints: they have no influence on a result, but their operands are checked
-    (
-        rf"prefetch(?:{_SPACE}\.L[12](?:::evict_(?:last|normal))?|u\.L1)",
-        lambda f: f"prefetch<{_space(f)}>",
-    ),
-    (r"applypriority(?:\.global)?\.L2::evict_normal", _same("prefetch_bytes")),
-    (r"cp\.async\.bulk\.prefetch\.L2\.global(?:\.L2::cache_hint)?", _same("prefetch_bytes")),
-    (r"createpolicy\.fractional\.L2::evict_\w+(?:\.L2::evict_\w+)?\.b64", _same("createpolicy")),
+    (rf"prefetch(?:{_SPACE}\.L[12](?:::evict_(?:last|normal))?|u\.L1)", "prefetch<{space}>"),
+    (r"applypriority(?:\.global)?\.L2::evict_normal", "prefetch_bytes"),
+    (r"cp\.async\.bulk\.prefetch\.L2\.global(?:\.L2::cache_hint)?", "prefetch_bytes"),
+    (r"createpolicy\.fractional\.L2::evict_\w+(?:\.L2::evict_\w+)?\.b64", "createpolicy"),
     # the register budget is a hint; the simulator checks that the whole warpgroup executes it with a legal value
-    (r"setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32", _same("setmaxnreg<{0}>")),
+    (r"setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32", "setmaxnreg<{{0}}>"),
     # memory
     (
         rf"ld(?:\.weak)?\.(?P<space>global)(?=.*\.nc\b){_CACHE}{_ADVICE}{_CACHE}(?:\.v[24])?{_ANY}",
-        lambda f: f"load_read_only<{_space(f)}, {_type(f)}>",
+        "load_read_only<{space}, {type}>",
     ),
-    (
-        rf"ldu?(?:\.weak)?{_SPACE}{_CACHE}{_ADVICE}{_CACHE}(?:\.v[24])?{_ANY}",
-        lambda f: f"load<{_space(f)}, {_type(f)}>",
-    ),
-    (rf"ld\.volatile{_SPACE}{_ANY}", lambda f: f"load_volatile<{_space(f)}, {_type(f)}>"),
+    (rf"ldu?(?:\.weak)?{_SPACE}{_CACHE}{_ADVICE}{_CACHE}(?:\.v[24])?{_ANY}", "load<{space}, {type}>"),
+    (rf"ld\.volatile{_SPACE}{_ANY}", "load_volatile<{space}, {type}>"),
     (
         rf"ld\.(?P<order>relaxed|acquire){_SCOPE}{_SPACE}{_ADVICE}(?:\.v2)?\.(?P<type>[bus](?:32|64))",
-        lambda f: f"load_atomic<{_space(f)}, {_type(f)}, {_scope(f)}, {_order(f)}>",
+        "load_atomic<{space}, {type}, {scope}, {order}>",
     ),
-    (rf"st(?:\.weak)?{_SPACE}{_CACHE}{_ADVICE}(?:\.v[24])?{_ANY}", lambda f: f"store<{_space(f)}, {_type(f)}>"),
-    (rf"st\.volatile{_SPACE}{_ANY}", lambda f: f"store_volatile<{_space(f)}, {_type(f)}>"),
+    (rf"st(?:\.weak)?{_SPACE}{_CACHE}{_ADVICE}(?:\.v[24])?{_ANY}", "store<{space}, {type}>"),
+    (rf"st\.volatile{_SPACE}{_ANY}", "store_volatile<{space}, {type}>"),
     (
         rf"st\.(?P<order>relaxed|release){_SCOPE}{_SPACE}{_ADVICE}\.(?P<type>[bus](?:32|64))",
-        lambda f: f"store_atomic<{_space(f)}, {_type(f)}, {_scope(f)}, {_order(f)}>",
+        "store_atomic<{space}, {type}, {scope}, {order}>",
     ),
     (
-        rf"atom{_ORDER}{_SCOPE}{_SPACE}\.(?P<op>{'|'.join(_ATOMIC)})\.(?P<type>[bus](?:32|64)|f32|f64)",
-        lambda f: f"atom<{_space(f)}, {_type(f)}, ::sim::AtomicOp::{_ATOMIC[f['op']]}, {_scope(f)}, {_order(f)}>",
+        rf"(?P<name>atom|red){_ORDER}{_SCOPE}{_SPACE}\.(?P<op>{'|'.join(_ATOMIC)})\.(?P<type>[bus](?:32|64)|f32|f64)",
+        "{name}<{space}, {type}, ::sim::AtomicOp::{op}, {scope}, {order}>",
     ),
-    (
-        rf"atom{_ORDER}{_SCOPE}{_SPACE}\.cas\.(?P<type>b32|b64)",
-        lambda f: f"atom_cas<{_space(f)}, {_type(f)}, {_scope(f)}, {_order(f)}>",
-    ),
-    (
-        rf"red{_ORDER}{_SCOPE}{_SPACE}\.(?P<op>{'|'.join(_ATOMIC)})\.(?P<type>[bus](?:32|64)|f32|f64)",
-        lambda f: f"red<{_space(f)}, {_type(f)}, ::sim::AtomicOp::{_ATOMIC[f['op']]}, {_scope(f)}, {_order(f)}>",
-    ),
+    (rf"atom{_ORDER}{_SCOPE}{_SPACE}\.cas\.(?P<type>b32|b64)", "atom_cas<{space}, {type}, {scope}, {order}>"),
     # warp-level
-    (r"shfl\.sync\.(?P<kind>idx|up|down|bfly)\.b32", lambda f: f"shfl<::sim::Shuffle::{_SHUFFLES[f['kind']]}>"),
-    (r"vote\.sync\.ballot\.b32", _same("vote<::sim::Vote::ballot, uint32_t>")),
-    (r"vote\.sync\.(?P<kind>all|any|uni)\.pred", lambda f: f"vote<::sim::Vote::{_VOTES[f['kind']]}, bool>"),
-    (r"activemask\.b32", _same("activemask")),
-    (r"match\.any\.sync\.(?P<type>b32|b64)", _typed("match_any")),
-    (
-        r"redux\.sync\.(?P<op>add|min|max|and|or|xor)\.(?P<type>b32|u32|s32)",
-        lambda f: f"redux<::sim::Reduce::{_REDUCTIONS[f['op']]}, {_type(f)}>",
-    ),
-    (r"elect\.sync", _same("elect")),
+    (r"shfl\.sync\.(?P<kind>idx|up|down|bfly)\.b32", "shfl<::sim::Shuffle::{kind}>"),
+    (r"vote\.sync\.ballot\.b32", "vote<::sim::Vote::ballot, uint32_t>"),
+    (r"vote\.sync\.(?P<kind>all|any|uni)\.pred", "vote<::sim::Vote::{kind}, bool>"),
+    (r"activemask\.b32", "activemask"),
+    (r"match\.any\.sync\.(?P<type>b32|b64)", "match_any<{type}>"),
+    (r"redux\.sync\.(?P<op>add|min|max|and|or|xor)\.(?P<type>b32|u32|s32)", "redux<::sim::Reduce::{op}, {type}>"),
+    (r"elect\.sync", "elect"),
     # distributed shared memory
-    (
-        r"mapa(?:\.(?P<space>shared::cluster))?\.(?P<type>u32|u64)",
-        lambda f: f"mapa<{_space(f)}, {_type(f)}>",
-    ),
-    (r"getctarank(?:\.(?P<space>shared::cluster))?\.u(?:32|64)", lambda f: f"getctarank<{_space(f)}>"),
+    (r"mapa(?:\.(?P<space>shared::cluster))?\.(?P<type>u32|u64)", "mapa<{space}, {type}>"),
+    (r"getctarank(?:\.(?P<space>shared::cluster))?\.u(?:32|64)", "getctarank<{space}>"),
     # moves and conversions
-    (rf"mov{_ANY}", _typed("mov")),
-    (r"mov\.pred", _same("mov<bool>")),
-    (r"pack\.b32", _same("pack<uint16_t, uint32_t>")),
-    (r"pack\.b64", _same("pack<uint32_t, uint64_t>")),
-    (r"unpack\.b32", _same("unpack<uint16_t, uint32_t>")),
-    (r"unpack\.b64", _same("unpack<uint32_t, uint64_t>")),
-    (r"cvta\.to\.shared(?:::cta|::cluster)?\.u(?:32|64)", _same("cvta_to_shared")),
-    (r"cvta\.to\.global\.u64", _same("cvta_to_global")),
-    (r"cvta\.shared(?:::cta|::cluster)?\.u64", _same("cvta_shared")),
-    (r"cvta\.global\.u64", _same("cvta_to_global")),
-    (
-        r"cvt\.rn(?P<relu>\.relu)?\.(?P<pair>f16x2|bf16x2)\.f32",
-        lambda f: f"cvt_to_pair<::sim::{_FORMATS[f['pair'][:-2]]}, {'true' if f['relu'] else 'false'}>",
-    ),
-    (
-        r"cvt\.rn\.satfinite(?P<relu>\.relu)?\.(?P<narrow>e4m3|e5m2)x2\.(?P<source>f32|f16x2)",
-        lambda f: (
-            f"{'cvt_to_narrow_pair' if f['source'] == 'f32' else 'cvt_half_pair_to_narrow'}"
-            f"<::sim::{f['narrow'].upper()}, {_truth(bool(f['relu']))}>"
-        ),
-    ),
-    (
-        r"cvt\.rn(?P<relu>\.relu)?\.f16x2\.(?P<narrow>e4m3|e5m2)x2",
-        lambda f: f"cvt_narrow_pair_to_half<::sim::{f['narrow'].upper()}, {_truth(bool(f['relu']))}>",
-    ),
-    (r"cvt\.rna\.tf32\.f32", _same("cvt_rna_tf32")),
+    (rf"mov{_ANY}", "mov<{type}>"),
+    (r"mov\.pred", "mov<bool>"),
+    (r"(?P<name>pack|unpack)\.b32", "{name}<uint16_t, uint32_t>"),
+    (r"(?P<name>pack|unpack)\.b64", "{name}<uint32_t, uint64_t>"),
+    (r"cvta\.to\.shared(?:::cta|::cluster)?\.u(?:32|64)", "cvta_to_shared"),
+    (r"cvta\.to\.global\.u64", "cvta_to_global"),
+    (r"cvta\.shared(?:::cta|::cluster)?\.u64", "cvta_shared"),
+    (r"cvta\.global\.u64", "cvta_to_global"),
+    (r"cvt\.rn(?P<relu>\.relu)?\.(?P<small>f16|bf16)x2\.f32", "cvt_to_pair<::sim::{small}, {relu}>"),
+    (rf"{_TO_NARROW}\.f32", "cvt_to_narrow_pair<::sim::{narrow}, {relu}>"),
+    (rf"{_TO_NARROW}\.f16x2", "cvt_half_pair_to_narrow<::sim::{narrow}, {relu}>"),
+    (r"cvt\.rn(?P<relu>\.relu)?\.f16x2\.(?P<narrow>e4m3|e5m2)x2", "cvt_narrow_pair_to_half<::sim::{narrow}, {relu}>"),
+    (r"cvt\.rna\.tf32\.f32", "cvt_rna_tf32"),
     (rf"cvt(?:\.(?P<mode>{'|'.join(_ROUNDINGS)}))?{_FTZ}(?:\.sat)?\.(?P<to>\w+)\.(?P<source>\w+)", _convert),
     # arithmetic
-    (rf"(?P<name>ex2|lg2|sin|cos)\.approx{_FTZ}\.f32", lambda f: f"op_{f['name']}<float>"),
-    (r"tanh\.approx\.f32", _same("op_tanh<float>")),
-    (rf"rcp\.(?:approx|rn){_FTZ}\.(?P<type>f32|f64)", _typed("op_rcp")),
-    (rf"sqrt\.(?:approx|rn){_FTZ}\.(?P<type>f32|f64)", _typed("op_sqrt")),
-    (rf"rsqrt\.approx{_FTZ}\.(?P<type>f32|f64)", _typed("op_reciprocal_root")),
-    (rf"div\.(?:approx|full|rn){_FTZ}\.(?P<type>f32|f64)", _typed("op_div")),
-    (r"(?P<name>div|rem)\.(?P<type>[us](?:16|32|64))", lambda f: f"op_{f['name']}<{_type(f)}>"),
-    (rf"(?P<name>add|sub|mul){_ROUND}{_FTZ}\.(?P<type>f32|f64)", lambda f: f"op_{f['name']}<{_type(f)}>"),
-    (r"(?P<name>add|sub)\.(?P<type>[us](?:16|32|64))", lambda f: f"op_{f['name']}<{_type(f)}>"),
-    (r"mul(?:\.lo)\.(?P<type>[us](?:16|32|64))", _typed("op_mul")),
-    (r"mul\.hi\.(?P<type>[us](?:32|64))", lambda f: f"mul_hi<{_type(f)}, {_WIDE[f['type']]}>"),
-    (r"mul\.wide\.(?P<type>[us](?:16|32))", lambda f: f"mul_wide<{_type(f)}, {_WIDE[f['type']]}>"),
-    (r"mad\.wide\.(?P<type>[us](?:16|32))", lambda f: f"mad_wide<{_type(f)}, {_WIDE[f['type']]}>"),
-    (r"mad\.lo\.(?P<type>[us](?:16|32|64))", _typed("op_mad")),
-    (rf"(?:fma|mad)\.rn{_FTZ}\.f32", _same("fma_f32")),
-    (r"(?:fma|mad)\.rn\.f64", _same("fma_f64")),
-    (rf"(?P<name>min|max){_FTZ}{_NUMBER}", lambda f: f"op_{f['name']}<{_type(f)}>"),
-    (rf"(?P<name>abs|neg){_FTZ}\.(?P<type>s(?:16|32|64)|f32|f64)", lambda f: f"op_{f['name']}<{_type(f)}>"),
-    (r"(?P<name>and|or|xor|not)\.(?P<type>b(?:16|32|64))", lambda f: f"op_{f['name']}_bits<{_type(f)}>"),
-    (r"(?P<name>and|or|xor)\.pred", lambda f: f"op_{f['name']}_bits<bool>"),
-    (r"not\.pred", _same("not_pred")),
-    (r"brev\.b32", _same("op_brev<uint32_t>")),
-    (r"(?P<name>popc|clz)\.b32", lambda f: f["name"]),
-    (
-        r"bfind(?P<amount>\.shiftamt)?\.(?P<type>[us](?:32|64))",
-        lambda f: f"bfind<{_type(f)}, {str(bool(f['amount'])).lower()}>",
-    ),
-    (r"shl\.(?P<type>b(?:16|32|64))", _typed("shl")),
-    (rf"shr{_INTEGER}", _typed("shr")),
-    (r"shf\.(?P<side>[lr])\.(?P<mode>wrap|clamp)\.b32", lambda f: f"shf_{f['side']}_{f['mode']}"),
-    (r"bfe\.(?P<type>[us]32)", _typed("bfe")),
-    (r"bfi\.b32", _same("bfi")),
-    (r"lop3\.b32", _same("lop3")),
-    (r"prmt\.b32", _same("prmt")),
-    (r"dp4a\.(?P<type>u32)\.u32", _typed("dp4a")),
-    (r"dp4a\.(?P<type>s32)\.s32", _typed("dp4a")),
+    (rf"(?P<name>ex2|lg2|sin|cos)\.approx{_FTZ}\.f32", "op_{name}<float>"),
+    (r"tanh\.approx\.f32", "op_tanh<float>"),
+    (rf"(?P<name>rcp|sqrt)\.(?:approx|rn){_FTZ}\.(?P<type>f32|f64)", "op_{name}<{type}>"),
+    (rf"rsqrt\.approx{_FTZ}\.(?P<type>f32|f64)", "op_reciprocal_root<{type}>"),
+    (rf"div\.(?:approx|full|rn){_FTZ}\.(?P<type>f32|f64)", "op_div<{type}>"),
+    (r"(?P<name>div|rem)\.(?P<type>[us](?:16|32|64))", "op_{name}<{type}>"),
+    (rf"(?P<name>add|sub|mul){_ROUND}{_FTZ}\.(?P<type>f32|f64)", "op_{name}<{type}>"),
+    (r"(?P<name>add|sub)\.(?P<type>[us](?:16|32|64))", "op_{name}<{type}>"),
+    (r"mul\.hi\.(?P<type>[us](?:32|64))", "mul_hi<{type}, {wide}>"),
+    (r"(?P<name>mul|mad)\.wide\.(?P<type>[us](?:16|32))", "{name}_wide<{type}, {wide}>"),
+    (r"(?P<name>mul|mad)\.lo\.(?P<type>[us](?:16|32|64))", "op_{name}<{type}>"),
+    (rf"(?:fma|mad)\.rn{_FTZ}\.f32", "fma_f32"),
+    (r"(?:fma|mad)\.rn\.f64", "fma_f64"),
+    (rf"(?P<name>min|max){_FTZ}{_NUMBER}", "op_{name}<{type}>"),
+    (rf"(?P<name>abs|neg){_FTZ}\.(?P<type>s(?:16|32|64)|f32|f64)", "op_{name}<{type}>"),
+    (r"(?P<name>and|or|xor|not)\.(?P<type>b(?:16|32|64))", "op_{name}_bits<{type}>"),
+    (r"(?P<name>and|or|xor)\.pred", "op_{name}_bits<bool>"),
+    (r"not\.pred", "not_pred"),
+    (r"brev\.b32", "op_brev<uint32_t>"),
+    (r"(?P<name>popc|clz)\.b32", "{name}"),
+    (r"bfind(?P<amount>\.shiftamt)?\.(?P<type>[us](?:32|64))", "bfind<{type}, {amount}>"),
+    (r"shl\.(?P<type>b(?:16|32|64))", "shl<{type}>"),
+    (rf"shr{_INTEGER}", "shr<{type}>"),
+    (r"shf\.(?P<side>[lr])\.(?P<mode>wrap|clamp)\.b32", "shf_{side}_{mode}"),
+    (r"bfe\.(?P<type>[us]32)", "bfe<{type}>"),
+    (r"(?P<name>bfi|lop3|prmt)\.b32", "{name}"),
+    (r"dp4a\.(?P<type>u32|s32)\.(?P=type)", "dp4a<{type}>"),
     (
         r"setp\.(?P<relation>eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu)(?:\.ftz)?\.(?P<type>[bus](?:16|32|64)|f32|f64)",
-        lambda f: f"setp<::sim::ptx::Compare::{f['relation']}, {_type(f)}>",
+        "setp<::sim::ptx::Compare::{relation}, {type}>",
     ),
-    (rf"selp{_ANY}", _typed("selp")),
-    (rf"(?P<name>add|sub|mul){_ROUND}{_FTZ}{_PAIR}", lambda f: f"pair_{f['name']}<{_PAIRS[f['pair']]}>"),
-    (rf"(?P<name>min|max|neg|abs){_FTZ}{_PAIR}", lambda f: f"pair_{f['name']}<{_PAIRS[f['pair']]}>"),
-    (rf"(?P<name>ex2|tanh)\.approx{_FTZ}{_PAIR}", lambda f: f"pair_{f['name']}<{_PAIRS[f['pair']]}>"),
-    (
-        rf"(?P<name>add|sub|mul|min|max){_ROUND}{_FTZ}\.(?P<half>f16|bf16)",
-        lambda f: f"half_{f['name']}<{_PAIRS[f['half'] + 'x2']}>",
-    ),
-    (rf"(?P<name>neg|abs){_FTZ}\.(?P<half>f16|bf16)", lambda f: f"half_{f['name']}<{_PAIRS[f['half'] + 'x2']}>"),
-    (rf"fma\.rn{_FTZ}\.(?P<half>f16|bf16)", lambda f: f"half_fma<{_PAIRS[f['half'] + 'x2']}>"),
-    (rf"fma\.rn{_FTZ}{_PAIR}", lambda f: f"pair_fma<{_PAIRS[f['pair']]}>"),
+    (rf"selp{_ANY}", "selp<{type}>"),
+    (rf"(?P<name>add|sub|mul){_ROUND}{_FTZ}{_PAIR}", "pair_{name}<{pair}>"),
+    (rf"(?P<name>min|max|neg|abs){_FTZ}{_PAIR}", "pair_{name}<{pair}>"),
+    (rf"(?P<name>ex2|tanh)\.approx{_FTZ}{_PAIR}", "pair_{name}<{pair}>"),
+    (rf"(?P<name>add|sub|mul|min|max){_ROUND}{_FTZ}\.(?P<half>f16|bf16)", "half_{name}<{half}>"),
+    (rf"(?P<name>neg|abs){_FTZ}\.(?P<half>f16|bf16)", "half_{name}<{half}>"),
+    (rf"fma\.rn{_FTZ}\.(?P<half>f16|bf16)", "half_fma<{half}>"),
+    (rf"fma\.rn{_FTZ}{_PAIR}", "pair_fma<{pair}>"),
     # the rest
-    (r"trap", _same("trap")),
-    (r"nanosleep\.u32", _same("nanosleep")),
+    (r"trap", "trap"),
+    (r"nanosleep\.u32", "nanosleep"),
 ]
 
 
 @functools.lru_cache(maxsize=1)
-def _compiled() -> list[tuple[re.Pattern[str], Callable[[_Fields], str | None]]]:
+def _compiled() -> list[tuple[re.Pattern[str], str | Callable[[_Fields], str | None]]]:
     return [(re.compile(pattern), make) for pattern, make in _RULES]
 
 
@@ -516,9 +437,10 @@ def function_for(opcode: str) -> str | None:
     """
     for written in dict.fromkeys((opcode, _in_order(opcode))):
         for pattern, make in _compiled():
-            match = pattern.fullmatch(written)
-            if match and (name := make({k: v for k, v in match.groupdict().items() if v is not None} | _absent(match))):
-                return name
+            if match := pattern.fullmatch(written):
+                parts = match.groupdict("")
+                if name := _filled(make, parts) if isinstance(make, str) else make(parts):
+                    return name
     return None
 
 
@@ -680,10 +602,6 @@ def only_architecture(opcode: str) -> int | None:
 def instead_of(opcode: str) -> str | None:
     """Return advice for an instruction that is valid PTX but not simulated; None if there is none."""
     return next((advice for pattern, advice in _REFUSED if re.fullmatch(pattern, opcode)), None)
-
-
-def _absent(match: re.Match[str]) -> _Fields:
-    return {k: "" for k, v in match.groupdict().items() if v is None}
 
 
 #: An opcode of each family that is simulated, as an example in messages.
