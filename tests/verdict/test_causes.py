@@ -126,8 +126,11 @@ def test_a_lock_needs_a_fence(kind: str) -> None:
 
 
 def test_volatile_orders_nothing() -> None:
-    race = finding("racecheck", "between_blocks", side(3, "volatile read"), side(4, "volatile write"))
-    assert "orders nothing" in why(race)
+    for kind in ("between_blocks", "within_block", "within_warp"):
+        race = finding("racecheck", kind, side(3, "volatile read"), side(4, "volatile write"))
+        assert "orders nothing" in why(race)
+        with_atomic = finding("racecheck", kind, side(3, "atomic"), side(4, "volatile write"))
+        assert "makes nothing atomic" in why(with_atomic) and "atomic as well" in fix(with_atomic)
     assert "volatile" not in why(finding("racecheck", "between_blocks", side(3), side(4, "write")))
 
 

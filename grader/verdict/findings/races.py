@@ -60,6 +60,10 @@ _BLOCK_SCOPE = (
 )
 
 
+def _lower(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
 def _fix(barrier: str) -> FixOfRace:
     """Return a function that chooses the fix of a race: ``barrier``, unless a copy or a lock needs another fix."""
 
@@ -69,13 +73,15 @@ def _fix(barrier: str) -> FixOfRace:
             return _BEFORE_A_COPY
         if accesses == {"atomic"}:
             return _BLOCK_SCOPE
+        if accesses == {"atomic", "volatile write"}:
+            return f"Make the write atomic as well, by atomicExch() for example, or order both: {_lower(barrier)}"
         if nearby.block:
             return _SYNCTHREADS
         if nearby.atomic:
             return (
                 f"If the atomic operation at {nearby.atomic} takes a lock, put __threadfence_block() after it, and "
                 "before the lock is released. A barrier would not work there: threads that wait for the lock do not "
-                f"reach it. If the atomic operation takes no lock: {barrier[0].lower()}{barrier[1:]}"
+                f"reach it. If the atomic operation takes no lock: {_lower(barrier)}"
             )
         return barrier
 
@@ -166,7 +172,7 @@ KINDS = (
         check="racecheck",
         title="race between warps of a block",
         text=_race,
-        why=_WHY,
+        why=_why(_WHY),
         fix=_fix(_SYNCTHREADS),
         look="the race between warps",
         payload=NearbyAtomic,

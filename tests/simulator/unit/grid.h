@@ -149,6 +149,7 @@ class Floats {
     ~Floats() { sim::checks::forget_regions(); }
 
     char* at(unsigned i) { return reinterpret_cast<char*>(data_ + i); }
+    const void* code(sim::checks::Access access) { return site(access).address; }
     sim::checks::ShadowCell& cell(unsigned i) { return region_->cells[i]; }
     void read(sim::checks::ThreadState& thread, unsigned i) {
         sim::checks::read_cell(thread, cell(i), site(sim::checks::Access::read));

@@ -624,19 +624,26 @@ void volatile_access(Floats& x, ThreadState& thread, unsigned i, bool writes, co
 
 }  // namespace
 
+// Makes a volatile read that finds another value than the read before.
+void changed_read(Floats& x, ThreadState& thread, unsigned i, const void* code = &flag) {
+    *x.at(i) += 1;
+    volatile_access(x, thread, i, false, code);
+}
+
 CASE(volatile_accesses_race_unless_threads_synchronize_through_them) {
     enum {
         nothing,
         atomic,
         polls,
+        reads_again,
         polls_elsewhere,
         in_a_condition,
         read_before_fence,
         write_after_fence,
         fence_after_atomic
     };
-    for (auto how : {nothing, atomic, polls, polls_elsewhere, in_a_condition, read_before_fence, write_after_fence,
-                     fence_after_atomic}) {
+    for (auto how : {nothing, atomic, polls, reads_again, polls_elsewhere, in_a_condition, read_before_fence,
+                     write_after_fence, fence_after_atomic}) {
         Grid grid(3, 32);
         Floats x;
         ThreadState &writer = grid.thread(0, 0), &reader = grid.thread(1, 0);
@@ -645,17 +652,63 @@ CASE(volatile_accesses_race_unless_threads_synchronize_through_them) {
         volatile_access(x, writer, 3, true);
         reader.thread->conditions = how == in_a_condition;
         volatile_access(x, reader, 3, false);
-        if (how == atomic) x.atomic(grid.thread(2, 0), 3);
-        if (how == polls) volatile_access(x, reader, 3, false);
-        if (how == polls_elsewhere) volatile_access(x, reader, 3, false, &other_flag);
+        if (how == atomic) x.atomic_load(grid.thread(2, 0), 3);
+        if (how == polls) changed_read(x, reader, 3);
+        if (how == reads_again) volatile_access(x, reader, 3, false);
+        if (how == polls_elsewhere) changed_read(x, reader, 3, &other_flag);
         if (how == read_before_fence) fence(reader, Scope::device);
         CHECK_EQUAL(finding_count(), 0);
         report_held_races();
-        CHECK_EQUAL(finding_count(), how == nothing || how == polls_elsewhere || how == fence_after_atomic);
+        CHECK_EQUAL(finding_count(), how == nothing || how == reads_again || how == polls_elsewhere ||
+                                         how == read_before_fence || how == fence_after_atomic);
         report_held_races();
         CHECK(finding_count() < 2);
         forget_findings();
     }
+}
+
+CASE(volatile_write_races_with_an_atomic_operation_unless_threads_synchronize_through_it) {
+    enum { nothing, load, polls, in_a_condition, write_after_fence, compares, adds_zero, ordered };
+    for (bool write_first : {false, true}) {
+        for (auto how : {nothing, load, polls, in_a_condition, write_after_fence, compares, adds_zero, ordered}) {
+            Grid grid(3, 64);
+            Floats x;
+            ThreadState &writer = grid.thread(0, 0), &reader = grid.thread(2, 0);
+            ThreadState& other = how == ordered ? grid.thread(0, 40) : grid.thread(1, 0);
+            for (bool writes : {write_first, !write_first}) {
+                if (!writes) {
+                    how == load ? x.atomic_load(other, 3) : x.atomic(other, 3);
+                    auto op = how == load       ? sim::AtomicOp::load
+                              : how == compares ? sim::AtomicOp::compare_and_swap
+                                                : sim::AtomicOp::add;
+                    note_atomic(other, x.code(Access::atomic), op, how != load && how != adds_zero);
+                } else {
+                    if (how == write_after_fence) fence(writer, Scope::device);
+                    volatile_access(x, writer, 3, true);
+                    *x.at(3) += 1;
+                    if (writer.pending) settle(writer, 0, nullptr);
+                }
+                if (how == ordered) grid.syncthreads(0);
+            }
+            reader.thread->conditions = how == in_a_condition;
+            if (how == polls || how == in_a_condition) volatile_access(x, reader, 3, false);
+            if (how == polls) changed_read(x, reader, 3);
+            CHECK_EQUAL(finding_count(), 0);
+            report_held_races();
+            CHECK_EQUAL(finding_count(), how == nothing);
+            forget_findings();
+        }
+    }
+}
+
+CASE(volatile_read_beside_atomic_operations_is_no_race) {
+    Grid grid(2, 32);
+    Floats x;
+    x.atomic(grid.thread(0, 0), 3);
+    volatile_access(x, grid.thread(1, 0), 3, false);
+    x.atomic(grid.thread(0, 0), 3);
+    report_held_races();
+    CHECK_EQUAL(finding_count(), 0);
 }
 
 CASE(ordered_volatile_accesses_are_no_race) {

@@ -117,6 +117,7 @@ void launch_rolled_back() {
         worker.pool.clear();
         worker.known_barriers.clear();
         memset(worker.table_pieces, 0, sizeof worker.table_pieces);
+        worker.waits_at.clear();
     });
     drop_sectors();
     forget_held_races();
@@ -169,6 +170,7 @@ void launch_end(Launch& launch) {
         keep_written(worker);
         worker.pool.clear();
         worker.known_barriers.clear();
+        worker.waits_at.clear();
     });
     end_ordered_launch();
     if (!launch.checks_enabled || launch.partly_checked) assume_written();
@@ -311,7 +313,7 @@ void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope s
 void atomic_done(Thread& thread, const void* data, AtomicOp op, Scope scope, MemoryOrder order, bool stored,
                  bool changed) {
     ThreadState& state = *state_of(thread);
-    state.last_strong = op == AtomicOp::store ? LastStrong::none : LastStrong::atomic_read;
+    note_atomic(state, thread.call_address, op, changed);
     if (op != AtomicOp::store) acquire(state, data, scope, acquires(order));
     if (stored) checks::release(state, data, scope, order, op == AtomicOp::store);
     if (changed) note_change(reinterpret_cast<uintptr_t>(data));

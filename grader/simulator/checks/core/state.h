@@ -44,6 +44,7 @@ struct VolatileRead {
     uintptr_t address;
     unsigned bytes;
     const void* code;
+    char value[16];
 };
 
 // The kind of the thread's last fence, atomic read or volatile read. volatiles.h uses it to recognize threads that
@@ -184,6 +185,7 @@ struct WorkerState {
     SharedMemory* shared;              // list of the shared memory of each block that the worker can run at once
     Pool pool;                         // freed when the launch ends
     HashMap<uint32_t> known_barriers;  // cache: known_barrier() + 1, by vector clock and block
+    HashMap<bool> waits_at;            // code addresses of atomic operations by which threads wait (volatiles.h)
     TouchedSectors* sectors;
     NumberSet* numbers;          // scratch space for counting requests
     Segment tables;              // the last segment in which constants of a kernel library were found

@@ -279,8 +279,10 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
         name_work(finding.other, other.serial());
         finding.other.has_thread = !finding.other.call;
     }
-    if (is_volatile(access) && is_volatile(other_access) && region->space != Space::shared && !streams)
-        return hold_race(finding, address);
+    bool with_atomic = (access == Access::volatile_write && other_access == Access::atomic) ||
+                       (access == Access::atomic && other_access == Access::volatile_write);
+    bool exempt_if_polled = (is_volatile(access) && is_volatile(other_access)) || with_atomic;
+    if (exempt_if_polled && region->space != Space::shared && !streams) return hold_race(finding, address);
     add_finding(finding);
 }
 
@@ -390,6 +392,7 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
     }
     Epoch set = cell.reads;
     Kind kind = access.stores ? atomic_store : atomic_load;
+    bool synchronized = cell.second.synchronizes();
     if (site.access == Access::atomic) cell.second.set_synchronizes();
     if (set < floor.end() || stale(thread, site, set)) {
         become_set(thread, cell, site.id, kind);
@@ -401,10 +404,17 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
         bool orders_nothing = is_volatile(site.access) && !cell.second.synchronizes();
         if (orders_nothing || (narrow && set.atomic() && set.serial() != thread.block->serial))
             conflicting |= access.stores ? atomic_load | atomic_store : atomic_store;
+        // The first atomic operation at a location follows volatile accesses only.
+        bool first = site.access == Access::atomic && !synchronized;
+        bool beside_atomic =
+            synchronized && site.access == Access::volatile_write && !is_polled(address_of(cell, site));
+        if ((first && access.stores) || beside_atomic) conflicting |= atomic_store;
         Conflict conflict = conflict_with_set(thread, cell, site, conflicting);
         if (conflict.unordered) {
             Access other = access_of(cell, conflict);
-            if (is_volatile(site.access) && other == Access::volatile_write && access.stores)
+            if (first && other == Access::atomic && conflict.kind == atomic_store) other = Access::volatile_write;
+            bool may_write_same = other == Access::volatile_write || (beside_atomic && other == Access::atomic);
+            if (is_volatile(site.access) && may_write_same && access.stores)
                 note_write(thread, site, address_of(cell, site), size_t(1) << site.shift, conflict.epoch, conflict.site,
                            other);
             else

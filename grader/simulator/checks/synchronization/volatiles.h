@@ -1,13 +1,17 @@
 // Volatile accesses to global memory.
 //
 // PTX performs a volatile access as a relaxed operation of system scope, so a volatile flag with fences around it
-// works. But volatile alone orders nothing. Two unordered volatile accesses are a race, like ordinary ones, unless
-// threads synchronize through the location. Threads do so in each of these cases:
+// works. But volatile alone orders nothing. Two unordered accesses to a location are a race, like ordinary ones, if both
+// are volatile, or if one is a volatile write and the other one an atomic operation. There are these exceptions:
 //
-// - An atomic operation accesses the location before its memory is freed.
-// - A thread polls the location: it reads it in the condition of a while loop, or twice in a row in one place.
-// - A thread reads the location directly before a fence.
-// - A thread writes the location directly after a fence, unless an atomic or volatile read directly precedes the fence.
+// - Threads synchronize through the location. Then none of these pairs is a race. Threads do so in each of these cases:
+//   - A thread polls the location: it reads it in the condition of a while loop, or it reads it again and again in one
+//     place until the value changes.
+//   - A thread writes the location directly after a fence, unless an atomic or volatile read directly precedes the
+//     fence.
+// - Two volatile accesses are no race if an atomic operation accesses the location before its memory is freed.
+// - A volatile write and an atomic operation are no race if threads may wait by that operation: it compares and swaps,
+//   or has left a value unchanged.
 //
 // Such a case often occurs only after the race, so the finding is held until the launch ends.
 #pragma once
@@ -23,10 +27,16 @@ void note_volatile_read(ThreadState& thread, uintptr_t address, unsigned bytes, 
 void note_volatile_write(ThreadState& thread, uintptr_t address, unsigned bytes);
 void note_fence(ThreadState& thread);
 
+// Called after an atomic operation. `changed`: the new value differs from the old one.
+void note_atomic(ThreadState& thread, const void* code, AtomicOp op, bool changed);
+
 constexpr bool is_volatile(Access access) {
     return access == Access::volatile_read || access == Access::volatile_write;
 }
-// Stores a race between two volatile accesses at this address until the launch ends.
+// Returns whether threads are known to synchronize through the location of a cell. `cell`: its address.
+bool is_polled(uintptr_t cell);
+// Stores a race between two volatile accesses, or between a volatile write and an atomic operation, until the launch
+// ends.
 void hold_race(const Finding& finding, uintptr_t address);
 void report_held_races();  // call it at the end of a launch
 void forget_held_races();

@@ -1,0 +1,35 @@
+// A volatile write releases a lock that threads take by an atomic operation, and sets a flag that they poll by one.
+// n = 20 elements
+#include <cuda_runtime.h>
+
+__device__ volatile int lock, go;
+
+__global__ void clear(float* out, int n) {
+    out[threadIdx.x] = 0;
+    if (threadIdx.x == 0) lock = go = 0;
+}
+
+__global__ void count(const float* x, float* out, int n) {
+    int* turn = const_cast<int*>(&go);
+    if (blockIdx.x == 3) {
+        go = 1;
+    } else {
+        while (atomicAdd(turn, 0) == 0) {
+        }
+    }
+    bool done = false;
+    while (!done) {
+        if (atomicCAS(const_cast<int*>(&lock), 0, 1) == 0) {
+            __threadfence();
+            out[0] = out[0] + x[blockIdx.x];
+            __threadfence();
+            lock = 0;
+            done = true;
+        }
+    }
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    clear<<<1, n, 0, stream>>>(out, n);
+    count<<<n, 1, 0, stream>>>(x, out, n);
+}
