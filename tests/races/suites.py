@@ -8,7 +8,8 @@ clones of the repositories, ``OWNER+NAME`` or ``OWNER/NAME``, bare or not. ``--f
 
 Each commit is unpacked into a scratch folder. A file with a main function is compiled and run as it is. For a file of
 kernels, a launcher is generated: it passes an array for each pointer and a number for each other parameter. Programs
-run like ``grader run --jail`` does, with all checks and one worker. The runs of a file end at the first finding. Each
+run like ``grader run --jail`` does, with all checks and one worker, first without and then with ``--reverse``. The runs
+of a file end at the first finding. Each
 result is appended to FOLDER/suites.jsonl at once. The run after an interruption skips the files in it, unless
 ``--again`` is given. ``--record`` writes lessons/can_i_believe_this/suites.json.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import json
 import os
 import re
@@ -231,14 +233,14 @@ def _all(suite: Suite, paths: list[str], tree: Path, seconds: float, workers: in
 
 
 def try_file(suite: Suite, path: str, tree: Path, seconds: float) -> Result:
-    """Run a file with each list of arguments, until a finding counts."""
+    """Run a file with each list of arguments, in order and in reverse order, until a finding counts."""
     folder = scratch_folder()
     try:
         shutil.copytree((tree / path).parent, folder, symlinks=True, dirs_exist_ok=True)
         program = _built(suite, tree / path, tree)
         reasons = []
-        for arguments in suite.runs:
-            outcome, printed = _ran(suite, program, arguments, tree, tree / path, folder, seconds)
+        for arguments, reverse in itertools.product(suite.runs, (False, True)):
+            outcome, printed = _ran(suite, program, arguments, tree, tree / path, folder, seconds, reverse)
             for finding in outcome.report.findings if outcome.report else []:
                 if finding.check in suite.checks:
                     return Result(path, True, said=f"{finding.kind} at line {finding.line}")
@@ -289,7 +291,14 @@ def launcher(suite: Suite, place: Path, text: str) -> str:
 
 
 def _ran(
-    suite: Suite, program: Path, arguments: str, tree: Path, place: Path, folder: Path, seconds: float
+    suite: Suite,
+    program: Path,
+    arguments: str,
+    tree: Path,
+    place: Path,
+    folder: Path,
+    seconds: float,
+    reverse: bool,
 ) -> tuple[Outcome, str]:
     with tempfile.TemporaryFile() as output:
         outcome = execute(
@@ -298,6 +307,7 @@ def _ran(
             timeout=seconds,
             jail="bwrap",
             same_value_races=suite.same_value_races,
+            reverse=reverse,
             folders={tree: tree, place.parent: folder},
             output=output.fileno(),
         )

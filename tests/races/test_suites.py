@@ -23,6 +23,17 @@ extern "C" __global__ void sum(int* out, int n) {
 }
 """
 CLEAN = RACY.replace("// racy", "// fine").replace("out[ROW] += threadIdx.x", "atomicAdd(&out[ROW], int(threadIdx.x))")
+IN_REVERSE = """\
+// racy --grid=2 --block=1
+__device__ int lock;
+__global__ void count(int* out, int n) {
+    while (atomicCAS(&lock, 0, 1) != 0) {}
+    if (blockIdx.x == 1) __threadfence();
+    out[0] += 1;
+    __threadfence();
+    atomicExch(&lock, 0);
+}
+"""
 BROKEN = "// fine --grid=1 --block=32\n__global__ void k() { nowhere(); }\n"
 SUITE = """
 [[suite]]
@@ -112,6 +123,7 @@ def test_a_suite_is_run_compared_and_recorded(
 ) -> None:
     place = tmp_path / "one" / "kernels"
     files = {"a/racy.cu": RACY, "a/clean.cu": CLEAN, "b/wrong.cu": RACY.replace("// racy", "// fine")}
+    files["a/in_reverse.cu"] = IN_REVERSE
     for name, text in {**files, "broken.cu": BROKEN, "skipped.cu": RACY}.items():
         (place / "src" / name).parent.mkdir(parents=True, exist_ok=True)
         (place / "src" / name).write_text(text)
@@ -129,8 +141,8 @@ def test_a_suite_is_run_compared_and_recorded(
     assert main(asked) == 0
     printed = capsys.readouterr().out
     (row,) = json.loads((tmp_path / "record.json").read_text())["suites"]
-    assert row["as labeled"] == {"racy": 1, "found": 1, "clean": 2, "accused": 1}
-    assert row["corrected"] == {"racy": 2, "found": 2, "clean": 1, "accused": 0}
+    assert row["as labeled"] == {"racy": 2, "found": 2, "clean": 2, "accused": 1}
+    assert row["corrected"] == {"racy": 3, "found": 3, "clean": 1, "accused": 0}
     (reason,) = row["not run"]
     assert "nowhere" in reason
     assert "src/b/wrong.cu: labeled clean, reported (wrong label, racy): line 7 adds" in printed
