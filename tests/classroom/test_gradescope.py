@@ -153,9 +153,8 @@ def test_nothing_to_grade(autograder: Path) -> None:
     hand_in(autograder, {"homework.pdf": "%PDF"})
     gradescope_run.run(autograder)
     results = results_of(autograder)
-    assert (
-        results["score"] == 0 and "The submission was not graded: it contains no .cu or .py file." in results["output"]
-    )
+    said = "The submission was not graded: it contains no .cu or .py file, only 'homework.pdf'."
+    assert results["score"] == 0 and said in results["output"]
 
 
 def test_an_error_of_the_grader_gives_no_grade(autograder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from grader.course import Entry
 from grader.course.authoring.mistakes import Failure, read_mistakes
 from grader.course.task import Exercise
 from grader.frontend.toolchain.process import run_command
-from grader.judge import check
+from grader.judge import check, driver
 from grader.judge.cases import CasePool
 from grader.verdict import FAILED, PASSED, STAGES, Verdict
 from tests.exercises.conftest import COURSE, Kernels, Wrong, as_seen, wrong_kernels
@@ -68,12 +68,19 @@ def verdict_of(exercise: Entry | Exercise, file: Path, last: str = STAGES[-1]) -
     return check(exercise, file, device="cpu", seed=SEED, stages=STAGES[: STAGES.index(last) + 1])
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give each block ten times as long, so that on a slow machine no correct kernel counts as an endless loop."""
+    monkeypatch.setitem(driver.SETTINGS, "watchdog_seconds", "30")
+
+
 def must_pass(verdict: Verdict) -> None:
     assert verdict.passed, as_seen(verdict)
     for stage in verdict.stages:
         assert stage.status == PASSED or stage.name in ("efficient", "fast"), as_seen(verdict)
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(("entry", "kernel"), [(e, e.solution) for e in ENTRIES], ids=[e.name for e in ENTRIES])
 def test_solution_passes(entry: Entry, kernel: Path) -> None:
     verdict = verdict_of(entry, kernel)
@@ -85,6 +92,7 @@ def test_solution_passes(entry: Entry, kernel: Path) -> None:
 DESIGNS = [(entry, design) for entry in ENTRIES for design in entry.designs]
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(("entry", "kernel"), DESIGNS, ids=[f"{e.day}/{d.name}" for e, d in DESIGNS])
 def test_other_designs_pass(entry: Entry, kernel: Path) -> None:
     must_pass(verdict_of(entry, kernel))
