@@ -87,11 +87,19 @@ CASE(scratch_memory_is_the_peak_of_allocated_bytes) {
     CHECK_EQUAL(scratch_bytes(), 0);
     for (RegionKind kind : {RegionKind::device_allocation, RegionKind::async_allocation, RegionKind::managed})
         count_allocation(region_of(kind));
-    for (RegionKind kind : {RegionKind::tensor, RegionKind::pinned_host, RegionKind::device_heap}) {
+    for (RegionKind kind : {RegionKind::tensor, RegionKind::device_variable}) {
         count_allocation(region_of(kind, 1000));
         count_release(region_of(kind, 1000));
     }
     CHECK_EQUAL(scratch_bytes(), 300);
+    for (RegionKind kind : {RegionKind::pinned_host, RegionKind::device_heap}) {
+        forget_scratch();
+        count_allocation(region_of(kind, 40));
+        CHECK_EQUAL(scratch_bytes(), 40);
+    }
+    forget_scratch();
+    for (RegionKind kind : {RegionKind::device_allocation, RegionKind::async_allocation, RegionKind::managed})
+        count_allocation(region_of(kind));
     count_release(region_of(RegionKind::managed));
     count_release(region_of(RegionKind::device_allocation));
     count_allocation(region_of(RegionKind::device_allocation, 150));

@@ -14,8 +14,16 @@ uint64_t submitted, instantiated;
 uint64_t copied_asynchronously, prefetched, early;
 
 bool is_scratch(const Region& region) {
-    return region.kind == RegionKind::device_allocation || region.kind == RegionKind::async_allocation ||
-           region.kind == RegionKind::managed;
+    switch (region.kind) {
+        case RegionKind::device_allocation:
+        case RegionKind::async_allocation:
+        case RegionKind::managed:
+        case RegionKind::pinned_host:
+        case RegionKind::device_heap:
+            return true;
+        default:
+            return false;
+    }
 }
 
 // Calls visit(list) for each list of counts that are kept by place in the code.
