@@ -39,3 +39,6 @@ def test_each_promise_names_an_attack() -> None:
         for name, text in items:
             if name.rstrip(".") not in ("File metadata", "Parsing"):
                 assert set(re.findall(r"`(\w+)`", text)) & ATTACKS, name
+    part = PAGE[PAGE.index("In a jail, only one instruction") : PAGE.index("## On a real GPU")]
+    for sentence in part.split(". "):
+        assert set(re.findall(r"`(\w+)`", sentence)) & ATTACKS, sentence
