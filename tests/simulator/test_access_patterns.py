@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pytest
@@ -15,11 +16,26 @@ from tests.simulator.harness import KERNELS
 
 SOURCE = KERNELS / "access_patterns.cu"
 LINES = SOURCE.read_text().splitlines()
+WAYS_OF_STRIDES = {1: 1, 2: 2, 3: 1, 4: 4, 8: 8, 16: 16, 17: 1}
+_KERNEL = re.compile(r"^__global__ void (\w+)_kernel\(const (\w+)\* x, \w+\* out, int \w+\)", re.MULTILINE)
+
+
+def with_launchers() -> str:
+    """Return the source with a launcher ``name`` for each ``name_kernel`` that has none, and for each stride."""
+    text = SOURCE.read_text()
+    kernels = [(name, name + "_kernel", dtype) for name, dtype in _KERNEL.findall(text) if name != "shared_stride"]
+    kernels += [(f"shared_stride_{stride}", f"shared_stride_kernel<{stride}>", "float") for stride in WAYS_OF_STRIDES]
+    return text + "".join(
+        f'extern "C" void {name}(const {dtype}* x, {dtype}* out, int n, cudaStream_t stream) '
+        f"{{ {kernel}<<<1, 32, 0, stream>>>(x, out, n); }}\n"
+        for name, kernel, dtype in kernels
+        if f'extern "C" void {name}(' not in text
+    )
 
 
 @cache
 def built(compiler: str | None = None):
-    return compile_kernel(SOURCE, "cpu", checks=True, compiler=compiler)
+    return compile_kernel(SOURCE, "cpu", checks=True, compiler=compiler, text=with_launchers())
 
 
 @cache
@@ -101,7 +117,7 @@ def test_transpose_through_33_columns_has_no_conflicts():
     assert totals["shared_wavefronts"] == totals["ideal_wavefronts"] == 64
 
 
-@pytest.mark.parametrize(("stride", "ways"), [(1, 1), (2, 2), (3, 1), (4, 4), (8, 8), (16, 16), (17, 1)])
+@pytest.mark.parametrize(("stride", "ways"), list(WAYS_OF_STRIDES.items()))
 def test_strides_in_shared_memory(stride, ways):
     launcher = f"shared_stride_{stride}"
     read = next(entry for entry in report(launcher).lines if "tile[threadIdx.x * STRIDE]" in entry.source)

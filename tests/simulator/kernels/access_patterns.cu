@@ -1,6 +1,6 @@
 // Each kernel has one access pattern, so that tests can compare counters with counts derived by hand.
-// Comments say what the simulator must count. Launches have one block of 32 threads unless a comment says otherwise.
-// x and out have n floats.
+// Comments say what the simulator must count. x and out have n floats. test_access_patterns.py adds a launcher, with one
+// block of 32 threads, for each kernel that has none.
 #include <cooperative_groups.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
@@ -9,72 +9,42 @@
 __global__ void coalesced_kernel(const float* x, float* out, int n) {
     out[threadIdx.x] = x[threadIdx.x];  // the load and the store access 4 sectors each
 }
-extern "C" void coalesced(const float* x, float* out, int n, cudaStream_t stream) {
-    coalesced_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void strided_kernel(const float* x, float* out, int n) {
     out[threadIdx.x] = x[threadIdx.x * 32];  // load: 32 sectors where 4 are sufficient
-}
-extern "C" void strided(const float* x, float* out, int n, cudaStream_t stream) {
-    strided_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
 __global__ void stride_two_kernel(const float* x, float* out, int n) {
     out[threadIdx.x] = x[threadIdx.x * 2];  // load: 8 sectors
 }
-extern "C" void stride_two(const float* x, float* out, int n, cudaStream_t stream) {
-    stride_two_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void reversed_kernel(const float* x, float* out, int n) {
     out[31 - threadIdx.x] = x[31 - threadIdx.x];  // 4 sectors: the order of the lanes does not matter
-}
-extern "C" void reversed(const float* x, float* out, int n, cudaStream_t stream) {
-    reversed_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
 __global__ void scattered_kernel(const float* x, float* out, int n) {
     out[threadIdx.x] = x[threadIdx.x * threadIdx.x % 32 * 8];  // load: one sector for each different square modulo 32
 }
-extern "C" void scattered(const float* x, float* out, int n, cudaStream_t stream) {
-    scattered_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void uniform_kernel(const float* x, float* out, int n) {
     out[threadIdx.x] = x[5];  // load: 1 sector, 4 bytes
 }
-extern "C" void uniform(const float* x, float* out, int n, cudaStream_t stream) {
-    uniform_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void shifted_kernel(const float* x, float* out, int n) {
     out[threadIdx.x] = x[threadIdx.x + 1];  // load: 5 sectors
-}
-extern "C" void shifted(const float* x, float* out, int n, cudaStream_t stream) {
-    shifted_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
 __global__ void vectors_kernel(const float* x, float* out, int n) {
     const float4 four = reinterpret_cast<const float4*>(x)[threadIdx.x];  // the load accesses 16 sectors
     reinterpret_cast<float4*>(out)[threadIdx.x] = four;                   // the store accesses 16 sectors
 }
-extern "C" void vectors(const float* x, float* out, int n, cudaStream_t stream) {
-    vectors_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void halves_kernel(const __half* x, __half* out, int n) {
     out[threadIdx.x] = x[threadIdx.x];  // the load and the store access 2 sectors each
 }
-extern "C" void halves(const __half* x, __half* out, int n, cudaStream_t stream) {
-    halves_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void guarded_kernel(const float* x, float* out, int n) {
     if (threadIdx.x < 10) out[threadIdx.x] = x[threadIdx.x];  // 10 active lanes, which access 2 sectors
-}
-extern "C" void guarded(const float* x, float* out, int n, cudaStream_t stream) {
-    guarded_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
 __global__ void branches_kernel(const float* x, float* out, int n) {
@@ -84,17 +54,11 @@ __global__ void branches_kernel(const float* x, float* out, int n) {
         out[threadIdx.x] = -x[threadIdx.x];  // 16 active lanes
     }
 }
-extern "C" void branches(const float* x, float* out, int n, cudaStream_t stream) {
-    branches_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void loop_kernel(const float* x, float* out, int n) {
     float sum = 0;
     for (int i = threadIdx.x; i < n; i += 32) sum += x[i];  // n / 32 load requests
     out[threadIdx.x] = sum;
-}
-extern "C" void loop(const float* x, float* out, int n, cudaStream_t stream) {
-    loop_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
 __global__ void transpose_32_kernel(const float* x, float* out, int n) {
@@ -103,18 +67,12 @@ __global__ void transpose_32_kernel(const float* x, float* out, int n) {
     __syncthreads();
     for (int row = 0; row < 32; ++row) out[row * 32 + threadIdx.x] = tile[threadIdx.x][row];  // 32-way bank conflict
 }
-extern "C" void transpose_32(const float* x, float* out, int n, cudaStream_t stream) {
-    transpose_32_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void transpose_33_kernel(const float* x, float* out, int n) {
     __shared__ float tile[32][33];
     for (int row = 0; row < 32; ++row) tile[row][threadIdx.x] = x[row * 32 + threadIdx.x];  // no conflict
     __syncthreads();
     for (int row = 0; row < 32; ++row) out[row * 32 + threadIdx.x] = tile[threadIdx.x][row];  // no conflict
-}
-extern "C" void transpose_33(const float* x, float* out, int n, cudaStream_t stream) {
-    transpose_33_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
 template <int STRIDE>
@@ -124,36 +82,12 @@ __global__ void shared_stride_kernel(const float* x, float* out, int n) {
     __syncthreads();
     out[threadIdx.x] = tile[threadIdx.x * STRIDE];  // gcd(STRIDE, 32)-way bank conflict
 }
-extern "C" void shared_stride_1(const float* x, float* out, int n, cudaStream_t stream) {
-    shared_stride_kernel<1><<<1, 32, 0, stream>>>(x, out, n);
-}
-extern "C" void shared_stride_2(const float* x, float* out, int n, cudaStream_t stream) {
-    shared_stride_kernel<2><<<1, 32, 0, stream>>>(x, out, n);
-}
-extern "C" void shared_stride_3(const float* x, float* out, int n, cudaStream_t stream) {
-    shared_stride_kernel<3><<<1, 32, 0, stream>>>(x, out, n);
-}
-extern "C" void shared_stride_4(const float* x, float* out, int n, cudaStream_t stream) {
-    shared_stride_kernel<4><<<1, 32, 0, stream>>>(x, out, n);
-}
-extern "C" void shared_stride_8(const float* x, float* out, int n, cudaStream_t stream) {
-    shared_stride_kernel<8><<<1, 32, 0, stream>>>(x, out, n);
-}
-extern "C" void shared_stride_16(const float* x, float* out, int n, cudaStream_t stream) {
-    shared_stride_kernel<16><<<1, 32, 0, stream>>>(x, out, n);
-}
-extern "C" void shared_stride_17(const float* x, float* out, int n, cudaStream_t stream) {
-    shared_stride_kernel<17><<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void shared_broadcast_kernel(const float* x, float* out, int n) {
     __shared__ float tile[32];
     tile[threadIdx.x] = x[threadIdx.x];
     __syncthreads();
     out[threadIdx.x] = tile[7] + tile[threadIdx.x / 8];  // no conflict: all lanes of a bank read the same word
-}
-extern "C" void shared_broadcast(const float* x, float* out, int n, cudaStream_t stream) {
-    shared_broadcast_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
 __global__ void shared_float4_kernel(const float* x, float* out, int n) {
@@ -162,18 +96,12 @@ __global__ void shared_float4_kernel(const float* x, float* out, int n) {
     __syncthreads();
     reinterpret_cast<float4*>(out)[threadIdx.x] = tile[31 - threadIdx.x];  // also 4 wavefronts
 }
-extern "C" void shared_float4(const float* x, float* out, int n, cudaStream_t stream) {
-    shared_float4_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void shared_float2_kernel(const float* x, float* out, int n) {
     __shared__ float2 tile[32];
     tile[threadIdx.x] = reinterpret_cast<const float2*>(x)[threadIdx.x];  // 2 wavefronts, and 2 are ideal
     __syncthreads();
     reinterpret_cast<float2*>(out)[threadIdx.x] = tile[threadIdx.x];
-}
-extern "C" void shared_float2(const float* x, float* out, int n, cudaStream_t stream) {
-    shared_float2_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
 __global__ void shared_float4_column_kernel(const float* x, float* out, int n) {
@@ -182,9 +110,6 @@ __global__ void shared_float4_column_kernel(const float* x, float* out, int n) {
         if (threadIdx.x < 8) tile[row][threadIdx.x] = reinterpret_cast<const float4*>(x)[row * 8 + threadIdx.x];
     __syncthreads();
     reinterpret_cast<float4*>(out)[threadIdx.x] = tile[threadIdx.x][0];  // 8-way conflict per quarter-warp
-}
-extern "C" void shared_float4_column(const float* x, float* out, int n, cudaStream_t stream) {
-    shared_float4_column_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
 // The first `lanes` lanes read the same 16 bytes. This takes one wavefront if they are in one half of the warp, and two
@@ -195,9 +120,6 @@ __global__ void shared_float4_broadcast_kernel(const float* x, float* out, int l
     __syncthreads();
     if (threadIdx.x < lanes) reinterpret_cast<float4*>(out)[threadIdx.x] = tile[lanes % 8];
 }
-extern "C" void shared_float4_broadcast(const float* x, float* out, int n, cudaStream_t stream) {
-    shared_float4_broadcast_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void shared_halves_kernel(const __half* x, __half* out, int n) {
     __shared__ __half tile[64];
@@ -206,15 +128,9 @@ __global__ void shared_halves_kernel(const __half* x, __half* out, int n) {
     __syncthreads();
     out[threadIdx.x] = tile[threadIdx.x * 2];  // 32 words: 1 wavefront
 }
-extern "C" void shared_halves(const __half* x, __half* out, int n, cudaStream_t stream) {
-    shared_halves_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void atomics_kernel(const float* x, float* out, int n) {
     atomicAdd(&out[threadIdx.x % 8], x[threadIdx.x]);  // one request to one sector
-}
-extern "C" void atomics(const float* x, float* out, int n, cudaStream_t stream) {
-    atomics_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
 __global__ void shared_atomics_kernel(float* out, int n) {
@@ -249,9 +165,6 @@ __global__ void long_loop_kernel(const float* x, float* out, int n) {
     for (int i = 0; i < 5000; ++i) sum += tile[(threadIdx.x + i) % 32];  // 5000 requests, whatever the order of threads
     out[threadIdx.x] = sum;
 }
-extern "C" void long_loop(const float* x, float* out, int n, cudaStream_t stream) {
-    long_loop_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void warps_kernel(const float* x, float* out, int n) {
     __shared__ float tile[256];
@@ -273,9 +186,6 @@ __global__ void async_copies_kernel(const float* x, float* out, int n) {
     __syncthreads();
     out[threadIdx.x] = tile[threadIdx.x].x;
 }
-extern "C" void async_copies(const float* x, float* out, int n, cudaStream_t stream) {
-    async_copies_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 // Three copies. The wait for the first one leaves the second in flight; the third one has its own wait.
 __global__ void prefetched_copies_kernel(const float* x, float* out, int n) {
@@ -293,9 +203,6 @@ __global__ void prefetched_copies_kernel(const float* x, float* out, int n) {
     __pipeline_commit();
     __pipeline_wait_prior(0);
     out[threadIdx.x] = tile[0][threadIdx.x].x + tile[1][threadIdx.x].x + tile[2][threadIdx.x].x;
-}
-extern "C" void prefetched_copies(const float* x, float* out, int n, cudaStream_t stream) {
-    prefetched_copies_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
 // Copies in the second block: one is in flight when the block reads what the first block has written, two are not. After
@@ -358,9 +265,6 @@ __constant__ float table[32];
 __global__ void constants_kernel(const float* x, float* out, int n) {
     out[threadIdx.x] = table[3] + x[threadIdx.x];  // all lanes read the same word of constant memory
 }
-extern "C" void constants(const float* x, float* out, int n, cudaStream_t stream) {
-    constants_kernel<<<1, 32, 0, stream>>>(x, out, n);
-}
 
 __global__ void scratch_kernel(const float* x, float* scratch, int n) {
     if (threadIdx.x < n) scratch[threadIdx.x] = x[threadIdx.x];
@@ -395,7 +299,4 @@ extern "C" void host_copies(const float* x, float* out, int n, cudaStream_t stre
 
 __global__ void copy_words_kernel(const float* x, float* out, int n) {
     std::memcpy(out + threadIdx.x, x + threadIdx.x, sizeof(float) * (n > 0));
-}
-extern "C" void copy_words(const float* x, float* out, int n, cudaStream_t stream) {
-    copy_words_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
