@@ -312,12 +312,17 @@ class _Body:
         name = self.tokens[k + 2]
         if name.text in _STD_FUNCTIONS or _STD_TYPES.match(name.text):
             return
+        how = (
+            "In device code, the C++ library provides types, constexpr functions such as std::min, and <cmath>. "
+            "Use arrays, pointers and loops."
+        )
+        if name.text in ("cout", "cerr", "clog", "endl"):
+            how = 'To print in a kernel, use printf: printf("%f\\n", x).'
         raise error_at(
             self.source,
             self.tokens[k],
             f"std::{name.text} is a host function or class: code on the GPU cannot use it",
-            "In device code, the C++ library provides types, constexpr functions such as std::min, and <cmath>. "
-            "Use arrays, pointers and loops.",
+            how,
         )
 
     def _launch_arguments(self, k: int) -> None:

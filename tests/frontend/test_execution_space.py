@@ -60,6 +60,13 @@ def test_what_nvcc_refuses_is_refused(name: str, tmp_path: Path) -> None:
     assert REFUSED[name]["says"] in caught.value.message
 
 
+@pytest.mark.parametrize(("name", "how"), [("cout << i", "use printf"), ("vector<int> v", "Use arrays")])
+def test_code_that_belongs_on_the_host_has_a_hint(name: str, how: str) -> None:
+    with pytest.raises(RewriteError) as caught:
+        rewrite(f"__global__ void k(int i) {{ std::{name}; }}\n")
+    assert how in caught.value.hint
+
+
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if {"passes_here", "refused_here"} & {*case}])
 def test_known_differences_remain_and_are_listed_in_the_lesson(name: str) -> None:
     """Known differences from nvcc are marked `passes_here` or `refused_here`.
