@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from grader.frontend.ptx_instructions import (
     EXAMPLES,
     SPECIAL_REGISTERS,
+    TYPES,
     TensorAccess,
     WgmmaForm,
     block_scaled_product,
@@ -28,24 +29,7 @@ from grader.frontend.ptx_instructions import (
 )
 from grader.frontend.tokens import Token, closing, join, split_commas
 
-_REGISTER_TYPES = {
-    "pred": "bool",
-    "b16": "uint16_t",
-    "u16": "uint16_t",
-    "s16": "int16_t",
-    "b32": "uint32_t",
-    "u32": "uint32_t",
-    "s32": "int32_t",
-    "b64": "uint64_t",
-    "u64": "uint64_t",
-    "s64": "int64_t",
-    "f32": "float",
-    "f64": "double",
-    "f16": "uint16_t",
-    "f16x2": "uint32_t",
-}
-
-
+_REGISTER_TYPES = TYPES | {"pred": "bool", "f16": "uint16_t", "f16x2": "uint32_t"}
 _MOST_REGISTERS = 255
 """The maximum number of registers that one asm statement may declare. A GPU thread has at most 255 registers."""
 _MOST_TEXT = 1 << 18
@@ -244,11 +228,7 @@ class _Ptx:
                 f"{opcode} takes the operands {{accumulators}}, a, b and scale-d, and then {constants} constants",
                 f"This {opcode} has {len(parts)} operands.",
             )
-        if self._is_register(parts[3]):
-            raise UnknownPtx(
-                f"scale-d of {opcode} must be a predicate, but {parts[3]} is a register",
-                "Declare a predicate in the same asm statement: .reg .pred p; setp.ne.b32 p, %n, 0;",
-            )
+        self._check_predicate(f"scale-d of {opcode}", parts[3])
         values = [self._value(part) for part in parts[4:]]
         if in_registers and form.transposes:
             values.insert(2, "0")
@@ -278,7 +258,7 @@ class _Ptx:
                 f"{opcode} takes [d], a, b, an instruction descriptor and enable-input-d",
                 "The disable-output-lane mask and scale-input-d are not simulated.",
             )
-        self._check_enable_input_d(opcode, parts[4])
+        self._check_predicate(f"enable-input-d of {opcode}", parts[4])
         place = "_tensor_memory" if parts[1].startswith("[") else ""
         values = [value for part in parts for value in self._values(part)]
         return f"::sim::ptx::tcgen05_mma{place}<{pair}>({', '.join(['SIM_CALLER', *values])})"
@@ -291,7 +271,7 @@ class _Ptx:
             )
         if parts[1].startswith("["):
             raise UnknownPtx(f"the simulator supports {opcode} only with A in shared memory, not in tensor memory")
-        self._check_enable_input_d(opcode, parts[6])
+        self._check_predicate(f"enable-input-d of {opcode}", parts[6])
         values = [value for part in parts for value in self._values(part)]
         return f"::sim::ptx::tcgen05_mma_block_scale<{form}>({', '.join(['SIM_CALLER', *values])})"
 
@@ -304,10 +284,10 @@ class _Ptx:
             return match[2] not in self.named or self.named[match[2]].constraint != "n"
         return int(match[1]) >= len(self.operands) or self.operands[int(match[1])].constraint != "n"
 
-    def _check_enable_input_d(self, opcode: str, operand: str) -> None:
+    def _check_predicate(self, what: str, operand: str) -> None:
         if self._is_register(operand):
             raise UnknownPtx(
-                f"enable-input-d of {opcode} must be a predicate, but {operand} is a register",
+                f"{what} must be a predicate, but {operand} is a register",
                 "Declare a predicate in the same asm statement: .reg .pred p; setp.ne.b32 p, %n, 0;",
             )
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # The C++ type for each PTX type. PTX keeps an f16 in a 16-bit register, whose C++ type is uint16_t.
-_TYPES = {
+TYPES = {
     "b8": "uint8_t",
     "u8": "uint8_t",
     "s8": "int8_t",
@@ -178,7 +178,7 @@ _MEANINGS: dict[str, Callable[[str], str]] = {
     "scope": lambda part: f"::sim::Scope::{_SCOPES[part or 'gpu']}",
     "small": lambda part: _FORMATS[part],
     "space": lambda part: _SPACES[part],
-    "type": lambda part: _TYPES[part],
+    "type": lambda part: TYPES[part],
 }
 
 
@@ -199,9 +199,9 @@ def _convert(f: _Fields) -> str | None:
         return f"cvt_to_small<::sim::{_FORMATS[to]}, {_rounding(mode)}>"
     if source in _FORMATS and to == "f32":
         return f"cvt_from_small<::sim::{_FORMATS[source]}>"
-    if to in _TYPES and source in _TYPES:
+    if to in TYPES and source in TYPES:
         mode = mode if f.get("mode") or not source.startswith("f") or to.startswith("f") else "rzi"
-        return f"cvt<{_rounding(mode)}, {_TYPES[to]}, {_TYPES[source]}>"
+        return f"cvt<{_rounding(mode)}, {TYPES[to]}, {TYPES[source]}>"
     return None
 
 
