@@ -177,6 +177,12 @@ def test_a_failing_case_is_compared_with_its_nearest_passing_neighbor() -> None:
     assert "'one' passes (n=1 causal=false); 'two' fails (n=2). What changed?" in flat(terminal.as_text(verdict))
     del cases[1]
     assert "'two', the simplest case that fails" in flat(terminal.as_text(verdict))
+    cases.append(CaseResult("five", "f32", "passed", {"n": 5}))
+    assert "'two', the simplest case that fails" in flat(terminal.as_text(verdict)), "five is not similar to two"
+    cases[2].status = "passed"
+    assert "'three' passes (n=3); 'two' fails (n=2). What changed?" in flat(terminal.as_text(verdict))
+    cases[0].status = "failed"
+    assert "'nothing' fails (n=0)" not in flat(terminal.as_text(verdict))
 
 
 def test_the_output_of_a_kernel_is_shown_for_every_case() -> None:

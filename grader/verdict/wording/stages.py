@@ -186,16 +186,15 @@ def _differences(passing: CaseResult, failing: CaseResult) -> tuple[str, str]:
 def _passing_neighbor(stage: Stage, failing: CaseResult) -> CaseResult | None:
     """Return the passing case of the same dtype that is nearest to a failing case in the task's order.
 
-    The task lists simple cases first, so neighbors are similar. Cases with an empty tensor do not count, because a
-    kernel that does nothing passes them.
+    The task lists simple cases first, so neighbors are similar. If all simpler cases fail, only the next case is
+    similar. Cases with an empty tensor do not count, because a kernel that does nothing passes them.
     """
-    at = stage.cases.index(failing)
-    every = [
-        (abs(number - at), number)
-        for number, case in enumerate(stage.cases)
-        if case.passed and case.dtype == failing.dtype and not _is_empty(case)
-    ]
-    return stage.cases[min(every)[1]] if every else None
+    alike = [case for case in stage.cases if case is failing or (case.dtype == failing.dtype and not _is_empty(case))]
+    at = alike.index(failing)
+    every = [(abs(number - at), number) for number, case in enumerate(alike) if case.passed]
+    if not every or (min(every)[0] > 1 and not any(number < at for _, number in every)):
+        return None
+    return alike[min(every)[1]]
 
 
 def _is_empty(case: CaseResult) -> bool:
