@@ -15,7 +15,7 @@ WARP, WIDEST, WAVEFRONT = 32, 16, 128
 
 # Headers that convert 16-bit numbers to floats and back. Compilers mix that arithmetic with the kernel's, so only
 # marked operations count.
-_EMULATION = ("small_float.h", "half_functions.h", "cuda_fp16.h", "cuda_bf16.h")
+_EMULATION = ("small_float.h", "half_type.h", "half_functions.h", "cuda_fp16.h", "cuda_bf16.h")
 _CONVERSIONS = ("math.h", "ptx.h")
 """Headers with conversion functions that the simulator implements by several instructions. A call in the function marks
 these instructions as one conversion."""

@@ -11,6 +11,11 @@ SIM_NARROW(fp8, e8m0, E8M0, __nv_fp8x2_storage_t, __nv_fp8x4_storage_t, 8)
 
 // ------------------------------------------------------------------------------------------------------- e4m3 and e5m2
 
+namespace sim {
+SIM_INLINE float decode_fp8(unsigned x, __nv_fp8_interpretation_t kind) {
+    return kind == __NV_E4M3 ? E4M3::decode(x & 0xff) : E5M2::decode(x & 0xff);
+}
+}  // namespace sim
 SIM_INLINE __nv_fp8_storage_t __nv_cvt_float_to_fp8(float x, __nv_saturation_t saturate,
                                                     __nv_fp8_interpretation_t kind) {
     bool saturates = saturate == __NV_SATFINITE;
@@ -23,39 +28,7 @@ SIM_INLINE __nv_fp8_storage_t __nv_cvt_double_to_fp8(double x, __nv_saturation_t
     return static_cast<__nv_fp8_storage_t>(kind == __NV_E4M3 ? ::sim::E4M3::encode_double(x, saturates, true)
                                                              : ::sim::E5M2::encode_double(x, saturates, true));
 }
-SIM_INLINE __nv_fp8_storage_t __nv_cvt_halfraw_to_fp8(__half_raw x, __nv_saturation_t saturate,
-                                                      __nv_fp8_interpretation_t kind) {
-    return __nv_cvt_float_to_fp8(__half2float(__half(x)), saturate, kind);
-}
-SIM_INLINE __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_fp8(__nv_bfloat16_raw x, __nv_saturation_t saturate,
-                                                          __nv_fp8_interpretation_t kind) {
-    return __nv_cvt_float_to_fp8(__bfloat162float(__nv_bfloat16(x)), saturate, kind);
-}
-SIM_INLINE __nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2 x, __nv_saturation_t saturate,
-                                                         __nv_fp8_interpretation_t kind) {
-    return static_cast<__nv_fp8x2_storage_t>(__nv_cvt_float_to_fp8(x.x, saturate, kind) |
-                                             __nv_cvt_float_to_fp8(x.y, saturate, kind) << 8);
-}
-SIM_INLINE __nv_fp8x2_storage_t __nv_cvt_double2_to_fp8x2(double2 x, __nv_saturation_t saturate,
-                                                          __nv_fp8_interpretation_t kind) {
-    return static_cast<__nv_fp8x2_storage_t>(__nv_cvt_double_to_fp8(x.x, saturate, kind) |
-                                             __nv_cvt_double_to_fp8(x.y, saturate, kind) << 8);
-}
-SIM_INLINE __nv_fp8x2_storage_t __nv_cvt_halfraw2_to_fp8x2(__half2_raw x, __nv_saturation_t saturate,
-                                                           __nv_fp8_interpretation_t kind) {
-    return __nv_cvt_float2_to_fp8x2(__half22float2(__half2(x)), saturate, kind);
-}
-SIM_INLINE __nv_fp8x2_storage_t __nv_cvt_bfloat16raw2_to_fp8x2(__nv_bfloat162_raw x, __nv_saturation_t saturate,
-                                                               __nv_fp8_interpretation_t kind) {
-    return __nv_cvt_float2_to_fp8x2(__bfloat1622float2(__nv_bfloat162(x)), saturate, kind);
-}
-SIM_INLINE __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t x, __nv_fp8_interpretation_t kind) {
-    return __float2half(kind == __NV_E4M3 ? ::sim::E4M3::decode(x) : ::sim::E5M2::decode(x));
-}
-SIM_INLINE __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t x, __nv_fp8_interpretation_t kind) {
-    return __half2(__half(__nv_cvt_fp8_to_halfraw(static_cast<__nv_fp8_storage_t>(x), kind)),
-                   __half(__nv_cvt_fp8_to_halfraw(static_cast<__nv_fp8_storage_t>(x >> 8), kind)));
-}
+SIM_NARROW_CONVERSIONS(fp8, 8, __nv_saturation_t, saturate, __nv_fp8_interpretation_t, kind)
 
 // ---------------------------------------------------------------------------------------------------------------- e8m0
 

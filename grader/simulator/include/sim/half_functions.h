@@ -1,12 +1,5 @@
-// The intrinsics shared by half and bfloat16: __hadd, __hfma2, __hlt, hexp, ...
-//
-// CUDA's functions have the same names for both types, so cuda_fp16.h and cuda_bf16.h each include this file after
-// setting these macros (there is no include guard on purpose):
-// - SIM_HALF: the type, __half or __nv_bfloat16.
-// - SIM_HALF2: the type of a pair, __half2 or __nv_bfloat162.
-// - SIM_FORMAT: the conversions of the type, sim::F16 or sim::BF16 (sim/small_float.h).
-// - SIM_TO_HALF and SIM_FROM_HALF: the names of the conversions between integers and the type.
-// - SIM_ATOMIC_HALF and SIM_ATOMIC_HALF2: the names of libsim's atomic operations on the type and on a pair.
+// The intrinsics shared by half and bfloat16: __hadd, __hfma2, __hlt, hexp, ... CUDA's functions have the same names for
+// both types. sim/half_type.h includes this file for each of them, with the macros that it describes.
 //
 // Every result is the exact one, rounded once to nearest even. Functions of a pair treat each half independently.
 
@@ -154,42 +147,22 @@ SIM_INLINE SIM_HALF hrcp(SIM_HALF a) {
     SIM_COUNTS(1_operation);
     return SIM_ROUND(1.0 / ::sim::to_double(a));
 }
-SIM_INLINE SIM_HALF hexp(SIM_HALF a) {
-    SIM_COUNTS(special_function);
-    return SIM_ROUND(::expf(::sim::to_float(a)));
-}
-SIM_INLINE SIM_HALF hexp2(SIM_HALF a) {
-    SIM_COUNTS(special_function);
-    return SIM_ROUND(::exp2f(::sim::to_float(a)));
-}
-SIM_INLINE SIM_HALF hexp10(SIM_HALF a) {
-    SIM_COUNTS(special_function);
-    return SIM_ROUND(::pow(10.0, ::sim::to_double(a)));
-}
-SIM_INLINE SIM_HALF hlog(SIM_HALF a) {
-    SIM_COUNTS(special_function);
-    return SIM_ROUND(::logf(::sim::to_float(a)));
-}
-SIM_INLINE SIM_HALF hlog2(SIM_HALF a) {
-    SIM_COUNTS(special_function);
-    return SIM_ROUND(::log2f(::sim::to_float(a)));
-}
-SIM_INLINE SIM_HALF hlog10(SIM_HALF a) {
-    SIM_COUNTS(special_function);
-    return SIM_ROUND(::log10f(::sim::to_float(a)));
-}
-SIM_INLINE SIM_HALF hsin(SIM_HALF a) {
-    SIM_COUNTS(special_function);
-    return SIM_ROUND(::sinf(::sim::to_float(a)));
-}
-SIM_INLINE SIM_HALF hcos(SIM_HALF a) {
-    SIM_COUNTS(special_function);
-    return SIM_ROUND(::cosf(::sim::to_float(a)));
-}
-SIM_INLINE SIM_HALF htanh(SIM_HALF a) {
-    SIM_COUNTS(special_function);
-    return SIM_ROUND(::tanhf(::sim::to_float(a)));
-}
+#define SIM_SPECIAL_FUNCTION(name, value)       \
+    SIM_INLINE SIM_HALF name(SIM_HALF number) { \
+        SIM_COUNTS(special_function);           \
+        float a = ::sim::to_float(number);      \
+        return SIM_ROUND(value);                \
+    }
+SIM_SPECIAL_FUNCTION(hexp, ::expf(a))
+SIM_SPECIAL_FUNCTION(hexp2, ::exp2f(a))
+SIM_SPECIAL_FUNCTION(hexp10, ::pow(10.0, static_cast<double>(a)))
+SIM_SPECIAL_FUNCTION(hlog, ::logf(a))
+SIM_SPECIAL_FUNCTION(hlog2, ::log2f(a))
+SIM_SPECIAL_FUNCTION(hlog10, ::log10f(a))
+SIM_SPECIAL_FUNCTION(hsin, ::sinf(a))
+SIM_SPECIAL_FUNCTION(hcos, ::cosf(a))
+SIM_SPECIAL_FUNCTION(htanh, ::tanhf(a))
+#undef SIM_SPECIAL_FUNCTION
 SIM_INLINE SIM_HALF htanh_approx(SIM_HALF a) { return htanh(a); }
 
 // --------------------------------------------------------------------------------------------------------- pairs
@@ -342,11 +315,11 @@ SIM_INLINE bool operator>=(const SIM_HALF2& a, const SIM_HALF2& b) { return __hb
 
 // __int2half_rn(i), __half2int_rz(h), ... for int, unsigned, short, ..., in the four rounding modes.
 #define SIM_INTEGER_ROUNDED(word, Integer, mode, suffix)                      \
-    SIM_INLINE SIM_HALF SIM_TO_HALF(word, suffix)(Integer i) {                \
+    SIM_INLINE SIM_HALF SIM_HALF_NAME(__##word##2, suffix)(Integer i) {       \
         SIM_COUNTS(conversion);                                               \
         return SIM_FROM_BITS(::sim::small_from_integer<SIM_FORMAT>(i, mode)); \
     }                                                                         \
-    SIM_INLINE Integer SIM_FROM_HALF(word, suffix)(SIM_HALF a) {              \
+    SIM_INLINE Integer SIM_HALF_NAME(__, 2##word##suffix)(SIM_HALF a) {       \
         SIM_COUNTS(conversion);                                               \
         return ::sim::saturating_integer<Integer>(::sim::to_double(a), mode); \
     }
@@ -364,11 +337,11 @@ SIM_INTEGER_CONVERSIONS(ull, unsigned long long)
 #undef SIM_INTEGER_CONVERSIONS
 #undef SIM_INTEGER_ROUNDED
 
-SIM_INLINE signed char SIM_FROM_HALF(char, _rz)(SIM_HALF a) {
+SIM_INLINE signed char SIM_HALF_NAME(__, 2char_rz)(SIM_HALF a) {
     SIM_COUNTS(conversion);
     return ::sim::saturating_integer<signed char>(::sim::to_double(a), ::sim::Rounding::zero);
 }
-SIM_INLINE unsigned char SIM_FROM_HALF(uchar, _rz)(SIM_HALF a) {
+SIM_INLINE unsigned char SIM_HALF_NAME(__, 2uchar_rz)(SIM_HALF a) {
     SIM_COUNTS(conversion);
     return ::sim::saturating_integer<unsigned char>(::sim::to_double(a), ::sim::Rounding::zero);
 }

@@ -133,3 +133,39 @@ struct NarrowFour {
         using NarrowFour::NarrowFour;                                                                       \
         __nv_##width##x4_##name() = default;                                                                \
     };
+
+// The conversions between the numbers of a width and half, bfloat16 and pairs. They build on those of one float and one
+// double, whose further parameters are `first` and `second`, and on sim::decode_<width>.
+#define SIM_NARROW_CONVERSIONS(width, stride, First, first, Second, second)                                        \
+    SIM_INLINE __nv_##width##_storage_t __nv_cvt_halfraw_to_##width(__half_raw x, First first, Second second) {    \
+        return __nv_cvt_float_to_##width(__half2float(__half(x)), first, second);                                  \
+    }                                                                                                              \
+    SIM_INLINE __nv_##width##_storage_t __nv_cvt_bfloat16raw_to_##width(__nv_bfloat16_raw x, First first,          \
+                                                                        Second second) {                           \
+        return __nv_cvt_float_to_##width(__bfloat162float(__nv_bfloat16(x)), first, second);                       \
+    }                                                                                                              \
+    SIM_INLINE __nv_##width##x2_storage_t __nv_cvt_float2_to_##width##x2(float2 x, First first, Second second) {   \
+        return static_cast<__nv_##width##x2_storage_t>(__nv_cvt_float_to_##width(x.x, first, second) |             \
+                                                       __nv_cvt_float_to_##width(x.y, first, second) << stride);   \
+    }                                                                                                              \
+    SIM_INLINE __nv_##width##x2_storage_t __nv_cvt_double2_to_##width##x2(double2 x, First first, Second second) { \
+        return static_cast<__nv_##width##x2_storage_t>(__nv_cvt_double_to_##width(x.x, first, second) |            \
+                                                       __nv_cvt_double_to_##width(x.y, first, second) << stride);  \
+    }                                                                                                              \
+    SIM_INLINE __nv_##width##x2_storage_t __nv_cvt_halfraw2_to_##width##x2(__half2_raw x, First first,             \
+                                                                           Second second) {                        \
+        return __nv_cvt_float2_to_##width##x2(__half22float2(__half2(x)), first, second);                          \
+    }                                                                                                              \
+    SIM_INLINE __nv_##width##x2_storage_t __nv_cvt_bfloat16raw2_to_##width##x2(__nv_bfloat162_raw x, First first,  \
+                                                                               Second second) {                    \
+        return __nv_cvt_float2_to_##width##x2(__bfloat1622float2(__nv_bfloat162(x)), first, second);               \
+    }                                                                                                              \
+    SIM_INLINE __half_raw __nv_cvt_##width##_to_halfraw(__nv_##width##_storage_t x,                                \
+                                                        __nv_##width##_interpretation_t kind) {                    \
+        return __float2half(::sim::decode_##width(x, kind));                                                       \
+    }                                                                                                              \
+    SIM_INLINE __half2_raw __nv_cvt_##width##x2_to_halfraw2(__nv_##width##x2_storage_t x,                          \
+                                                            __nv_##width##_interpretation_t kind) {                \
+        return __half2(__float2half(::sim::decode_##width(x, kind)),                                               \
+                       __float2half(::sim::decode_##width(static_cast<unsigned>(x) >> stride, kind)));             \
+    }
