@@ -1,8 +1,9 @@
 """Translates inline PTX, ``asm volatile("mma.sync... ;" : outputs : inputs)``, to calls of functions of ``sim::ptx``.
 
 Each PTX instruction becomes a call of one function, which :mod:`grader.frontend.ptx_instructions` selects; the operands
-keep their order. Registers that the PTX text declares become variables, guard predicates become ``if`` statements, and
-labels become C++ labels. An instruction that is not in the tables is an error.
+keep their order, but loads and mma.sync take their results last, as many as there are. Registers that the PTX text
+declares become variables, guard predicates become ``if`` statements, and labels become C++ labels. An instruction that
+is not in the tables is an error.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from grader.frontend.ptx_instructions import (
     first_architecture,
     function_for,
     instead_of,
+    mma_registers,
     only_architecture,
     simulated_architecture,
     tensor_access,
@@ -212,12 +214,29 @@ class _Ptx:
         if scaled is not None:
             return [guard + self._block_scaled_product(opcode, scaled, parts)]
         assert name is not None
+        if name.startswith("mma<"):
+            return [guard + self._mma(opcode, name, parts)]
+        if opcode.startswith("ld"):
+            parts = [*parts[-1:], *parts[:-1]]
         values = [value for part in parts for value in self._values(part)]
+        if opcode.startswith(("ldmatrix", "stmatrix")):
+            values.insert(0, "SIM_CALLER")
         if "{0}" in name:
             if not values:
                 raise UnknownPtx(f"the PTX instruction {opcode} has no operands")
             name = name.format(values.pop(0))
         return [f"{guard}::sim::ptx::{name}({', '.join(values)})"]
+
+    def _mma(self, opcode: str, name: str, parts: Sequence[str]) -> str:
+        """Translate mma.sync. The C++ function takes the operands A, B and C first, and then the results."""
+        operands = [self._values(part) for part in parts]
+        counts = mma_registers(opcode)
+        if tuple(map(len, operands)) != counts:
+            raise UnknownPtx(
+                f"{opcode} takes {counts[0]} registers of d, {counts[1]} of a, {counts[2]} of b and {counts[3]} of c"
+            )
+        words = [f"::sim::ptx::words({', '.join(values)})" for values in operands[1:]]
+        return f"::sim::ptx::{name}({', '.join(['SIM_CALLER', *words, *operands[0]])})"
 
     def _wgmma(self, opcode: str, form: WgmmaForm, parts: Sequence[str]) -> str:
         """Translate wgmma.mma_async. Its last operands are constants, which become template arguments."""
@@ -361,7 +380,8 @@ class _Ptx:
         if name in self.registers:
             return f"sim_reg_{name}"
         if text.startswith("%") and name in SPECIAL_REGISTERS:
-            return f"::sim::ptx::sreg_{name.replace('.', '_')}()"
+            register, *axis = name.split(".")
+            return ".".join([f"::sim::ptx::sreg_{register}()", *axis])
         if text.startswith("%%"):
             raise UnknownPtx(f"the special register %{name} is not simulated")
         if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", text):

@@ -39,7 +39,13 @@ _WIDE = {
     "u64": "unsigned __int128",
     "s64": "__int128",
 }
-_PAIRS = {"f16x2": "__half2", "bf16x2": "__nv_bfloat162"}
+# The template arguments for arithmetic of 16-bit types: the type of a pair, and that of the register.
+_PAIRS = {
+    "f16x2": "__half2, uint32_t",
+    "bf16x2": "__nv_bfloat162, uint32_t",
+    "f16": "__half2, uint16_t",
+    "bf16": "__nv_bfloat162, uint16_t",
+}
 _FORMATS = {"f16": "F16", "bf16": "BF16"}
 _ROUNDINGS = {
     "rn": "nearest",
@@ -90,6 +96,16 @@ def _mma(shape: str, saturates: bool) -> str | None:
         return None
     kind = f"::sim::Mma::{_MMA[shape]}"
     return f"mma<::sim::saturating({kind})>" if saturates else f"mma<{kind}>"
+
+
+_BITS = {"f16": 16, "bf16": 16, **dict.fromkeys(("f32", "tf32", "s32"), 32)}
+
+
+def mma_registers(opcode: str) -> tuple[int, int, int, int]:
+    """Return the 32-bit registers of a thread for d, a, b and c of an mma.sync."""
+    m, n, k = map(int, re.findall(r"\.m(\d+)n(\d+)k(\d+)\.", opcode)[0])
+    d, a, b, c = (_BITS.get(name, 8) for name in opcode.split(".")[-4:])
+    return m * n * d // 1024, m * k * a // 1024, k * n * b // 1024, m * n * c // 1024
 
 
 # The depth K of a wgmma instruction, by the types of d, a and b. K is the number of elements of a in 32 bytes.
@@ -145,7 +161,7 @@ _ANY = r"\.(?P<type>[busf](?:8|16|32|64))"
 _INTEGER = r"\.(?P<type>[bus](?:16|32|64))"
 _NUMBER = r"\.(?P<type>[us](?:16|32|64)|f32|f64)"
 _TO_NARROW = r"cvt\.rn\.satfinite(?P<relu>\.relu)?\.(?P<narrow>e4m3|e5m2)x2"
-_PAIR = r"\.(?P<pair>f16x2|bf16x2)"
+_PAIR = r"\.(?P<pair>b?f16(?:x2)?)"
 
 _Fields = dict[str, str]
 
@@ -160,12 +176,17 @@ def _reduction(name: str) -> str:
     return f"::sim::Reduction::{_ATOMIC.get(name) if name in ('and', 'or', 'xor') else name}"
 
 
+def _relation(name: str) -> str:
+    """Return a relation of ``setp``, and whether it is negated: ``ltu``, for example, is the negation of ``ge``."""
+    opposite = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}.get(name)
+    return f"::sim::ptx::Compare::{opposite or name}, {_truth(opposite)}"
+
+
 # What a captured part becomes in a template, by the part's name. Other parts stay as they are.
 _MEANINGS: dict[str, Callable[[str], str]] = {
     **dict.fromkeys(("amount", "by_row", "counted", "drops", "of_a", "read", "relu", "t"), _truth),
     "expects": lambda part: "_expect_tx" if part else "",
     "group": lambda part: _truth(part == "2"),  # true for cta_group::2, a pair of blocks
-    "half": lambda part: _PAIRS[part + "x2"],
     "kind": lambda part: _WARP.get(part, part),
     "multicast": lambda part: "_multicast" if part else "",
     "narrow": str.upper,
@@ -175,6 +196,7 @@ _MEANINGS: dict[str, Callable[[str], str]] = {
     "pair": lambda part: _PAIRS[part],
     "parity": lambda part: "_parity" if part else "",
     "reduction": _reduction,
+    "relation": _relation,
     "scope": lambda part: f"::sim::Scope::{_SCOPES[part or 'gpu']}",
     "small": lambda part: _FORMATS[part],
     "space": lambda part: _SPACES[part],
@@ -389,33 +411,28 @@ _RULES: list[tuple[str, str | Callable[[_Fields], str | None]]] = [
     (r"mul\.hi\.(?P<type>[us](?:32|64))", "mul_hi<{type}, {wide}>"),
     (r"(?P<name>mul|mad)\.wide\.(?P<type>[us](?:16|32))", "{name}_wide<{type}, {wide}>"),
     (r"(?P<name>mul|mad)\.lo\.(?P<type>[us](?:16|32|64))", "op_{name}<{type}>"),
-    (rf"(?:fma|mad)\.rn{_FTZ}\.f32", "fma_f32"),
-    (r"(?:fma|mad)\.rn\.f64", "fma_f64"),
+    (rf"(?:fma|mad)\.rn{_FTZ}\.(?P<type>f32|f64)", "op_fma<{type}>"),
     (rf"(?P<name>min|max){_FTZ}{_NUMBER}", "op_{name}<{type}>"),
     (rf"(?P<name>abs|neg){_FTZ}\.(?P<type>s(?:16|32|64)|f32|f64)", "op_{name}<{type}>"),
     (r"(?P<name>and|or|xor|not)\.(?P<type>b(?:16|32|64))", "op_{name}_bits<{type}>"),
     (r"(?P<name>and|or|xor)\.pred", "op_{name}_bits<bool>"),
     (r"not\.pred", "not_pred"),
-    (r"brev\.b32", "op_brev<uint32_t>"),
-    (r"(?P<name>popc|clz)\.b32", "{name}"),
+    (r"(?P<name>brev|popc|clz|prmt)\.b32", "op_{name}<uint32_t>"),
     (r"bfind(?P<amount>\.shiftamt)?\.(?P<type>[us](?:32|64))", "bfind<{type}, {amount}>"),
     (r"shl\.(?P<type>b(?:16|32|64))", "shl<{type}>"),
     (rf"shr{_INTEGER}", "shr<{type}>"),
-    (r"shf\.(?P<side>[lr])\.(?P<mode>wrap|clamp)\.b32", "shf_{side}_{mode}"),
+    (r"shf\.(?P<side>[lr])\.(?P<mode>wrap|clamp)\.b32", "op_shf_{side}_{mode}<uint32_t>"),
     (r"bfe\.(?P<type>[us]32)", "bfe<{type}>"),
-    (r"(?P<name>bfi|lop3|prmt)\.b32", "{name}"),
-    (r"dp4a\.(?P<type>u32|s32)\.(?P=type)", "dp4a<{type}>"),
+    (r"(?P<name>bfi|lop3)\.b32", "{name}"),
+    (r"dp4a\.(?P<type>u32|s32)\.(?P=type)", "op_dp4a<{type}>"),
     (
         r"setp\.(?P<relation>eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu)(?:\.ftz)?\.(?P<type>[bus](?:16|32|64)|f32|f64)",
-        "setp<::sim::ptx::Compare::{relation}, {type}>",
+        "setp<{relation}, {type}>",
     ),
     (rf"selp{_ANY}", "selp<{type}>"),
     (rf"(?P<name>add|sub|mul){_ROUND}{_FTZ}{_PAIR}", "pair_{name}<{pair}>"),
     (rf"(?P<name>min|max|neg|abs){_FTZ}{_PAIR}", "pair_{name}<{pair}>"),
     (rf"(?P<name>ex2|tanh)\.approx{_FTZ}{_PAIR}", "pair_{name}<{pair}>"),
-    (rf"(?P<name>add|sub|mul|min|max){_ROUND}{_FTZ}\.(?P<half>f16|bf16)", "half_{name}<{half}>"),
-    (rf"(?P<name>neg|abs){_FTZ}\.(?P<half>f16|bf16)", "half_{name}<{half}>"),
-    (rf"fma\.rn{_FTZ}\.(?P<half>f16|bf16)", "half_fma<{half}>"),
     (rf"fma\.rn{_FTZ}{_PAIR}", "pair_fma<{pair}>"),
     # the rest
     (r"trap", "trap"),
@@ -538,7 +555,7 @@ _SINCE = [
     (90, r"cp\.async\.bulk\b.*|fence\.(?:proxy\.async|mbarrier_init)\b.*|griddepcontrol\..*|.*\bcluster\b.*"),
     (90, r"mapa\..*|getctarank\..*|st\.async\b.*|red\.async\b.*"),
     (90, r"cp\.reduce\.async\.bulk\b.*|prefetch(?:\.\w+)?\.tensormap|fence\.proxy\.tensormap.*|tensormap\..*"),
-    (90, r"setmaxnreg\..*|elect\.sync|stmatrix\..*|wgmma\..*|(?:ex2|tanh)\.approx\.bf16x2"),
+    (90, r"setmaxnreg\..*|elect\.sync|stmatrix\..*|wgmma\..*|(?:ex2|tanh)\.approx(?:\.ftz)?\.bf16(?:x2)?"),
 ]
 #: Instructions that exist on one compute capability only.
 _ONLY = [(90, r"wgmma\..*"), (100, r"tcgen05\..*")]

@@ -1,4 +1,4 @@
-"""Inline PTX: each instruction becomes a C++ call with the operands in the same order."""
+"""Inline PTX: each instruction becomes a C++ call with its operands."""
 
 import pytest
 
@@ -15,16 +15,22 @@ def asm(statement: str) -> str:
 
 def test_operands_are_numbered_over_outputs_and_inputs():
     assert asm('asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(d) : "f"(a[0]), "f"(b), "f"(c + 1));') == (
-        "::sim::ptx::fma_f32((d), (a[0]), (b), (c+1));"
+        "::sim::ptx::op_fma<float>((d), (a[0]), (b), (c+1));"
     )
+
+
+MMA = 'asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 "\n"{%0,%1}, {%2,%3}, {%4%5}, {%0,%1};\\n"'
 
 
 def test_vectors_of_registers_are_flattened():
-    text = asm(
-        'asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "\n"{%0,%1}, {%2}, {%3}, {%0,%1};\\n"'
-        ' : "+f"(d0), "+f"(d1) : "r"(a), "r"(b));'
-    )
-    assert "f32_f16_f16>((d0), (d1), (a), (b), (d0), (d1))" in text and text.count("\n") == 1
+    text = asm(MMA.replace("%5", "") + ' : "+r"(d0), "+r"(d1) : "r"(a0), "r"(a1), "r"(b));')
+    a, b, c = ("::sim::ptx::words((a0), (a1))", "::sim::ptx::words((b))", "::sim::ptx::words((d0), (d1))")
+    assert f"f16_f16>(SIM_CALLER, {a}, {b}, {c}, (d0), (d1))" in text and text.count("\n") == 1
+
+
+def test_a_product_with_other_than_its_registers_is_refused():
+    with pytest.raises(RewriteError, match="takes 2 registers of d, 2 of a, 1 of b and 2 of c"):
+        asm(MMA.replace("%5", ",%5") + ' : "+r"(d0), "+r"(d1) : "r"(a0), "r"(a1), "r"(b0), "r"(b1));')
 
 
 def test_addresses_predicates_and_declared_registers():

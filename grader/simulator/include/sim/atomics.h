@@ -58,5 +58,21 @@ uint32_t compare_and_swap_32(void* address, uint32_t compare, uint32_t value, Sc
 uint64_t compare_and_swap_64(void* address, uint64_t compare, uint64_t value, Scope scope = Scope::device,
                              MemoryOrder order = MemoryOrder::relaxed, MemoryOrder failure = MemoryOrder::relaxed);
 
+// The entry point for a type of 4 or 8 bytes.
+#define SIM_ATOMIC_OF(T, Entry)                                                                         \
+    inline __attribute__((always_inline)) T atomic_of(AtomicOp op, void* address, T value, Scope scope, \
+                                                      MemoryOrder order) {                              \
+        return static_cast<T>(Entry(op, address, value, scope, order));                                 \
+    }
+SIM_ATOMIC_OF(int, atomic_i32)
+SIM_ATOMIC_OF(unsigned, atomic_u32)
+SIM_ATOMIC_OF(long, atomic_i64)
+SIM_ATOMIC_OF(long long, atomic_i64)
+SIM_ATOMIC_OF(unsigned long, atomic_u64)
+SIM_ATOMIC_OF(unsigned long long, atomic_u64)
+SIM_ATOMIC_OF(float, atomic_f32)
+SIM_ATOMIC_OF(double, atomic_f64)
+#undef SIM_ATOMIC_OF
+
 }  // namespace sim
 #pragma GCC visibility pop

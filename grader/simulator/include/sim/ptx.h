@@ -3,12 +3,13 @@
 // The front end turns each instruction of an asm statement into one call of a function here.
 // grader/frontend/ptx_instructions.py maps instructions to functions; operands keep their order:
 //
-//   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(address));
-//   ::sim::ptx::ldmatrix<false>((a), (b), (address));
+//   asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(a) : "r"(b), "r"(mask));
+//   ::sim::ptx::shfl<::sim::Shuffle::exclusive_or>((a), (b), (mask), 0x1f, 0xffffffff);
 //
-// Results come first, by reference, into variables of any type of the right size. PTX registers have a size but few
-// type rules, so a float may be passed where 32 bits are expected. An address is a generic pointer or its number for
-// global memory; for shared memory it is an offset in the block's shared window (__cvta_generic_to_shared).
+// Results come first, by reference, into variables of any type of the right size. (A load takes its address before its
+// one, two or four results.) PTX registers have a size but few type rules, so a float may be passed where 32 bits are
+// expected. An address is a generic pointer or its number for global memory; for shared memory it is an offset in the
+// block's shared window (__cvta_generic_to_shared).
 //
 // Modifiers that are hints (cache operators, eviction priorities, prefetch sizes) are dropped. ".approx" results are
 // computed in full precision.
@@ -131,41 +132,20 @@ SIM_INLINE uint32_t second_word(uint64_t both) { return static_cast<uint32_t>(bo
 
 // ------------------------------------------------------------------------------------------------------ tensor cores
 
-// mma.sync with the accumulators in four registers (f32, s32). The overloads differ in the number of registers of the
-// operands A and B: 4 and 2, 2 and 1, ...
-template <Mma KIND, typename D>
-SIM_INLINE void mma(D& d0, D& d1, D& d2, D& d3, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> a2, In<uint32_t> a3,
-                    In<uint32_t> b0, In<uint32_t> b1, In<uint32_t> c0, In<uint32_t> c1, In<uint32_t> c2,
-                    In<uint32_t> c3, Site site = SIM_CALLER) {
-    Registers d = ::sim::mma(site, KIND, two_words(a0, a1), two_words(a2, a3), two_words(b0, b1), two_words(c0, c1),
-                             two_words(c2, c3));
-    put(d0, first_word(d.r01));
-    put(d1, second_word(d.r01));
-    put(d2, first_word(d.r23));
-    put(d3, second_word(d.r23));
+SIM_INLINE Registers words(In<uint32_t> r0, In<uint32_t> r1 = 0u, In<uint32_t> r2 = 0u, In<uint32_t> r3 = 0u) {
+    return {two_words(r0, r1), two_words(r2, r3)};
 }
-template <Mma KIND, typename D>
-SIM_INLINE void mma(D& d0, D& d1, D& d2, D& d3, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> b0, In<uint32_t> c0,
-                    In<uint32_t> c1, In<uint32_t> c2, In<uint32_t> c3, Site site = SIM_CALLER) {
-    mma<KIND>(d0, d1, d2, d3, a0, a1, 0u, 0u, b0, 0u, c0, c1, c2, c3, site);
+SIM_INLINE uint32_t take_word(Registers& r) {
+    uint32_t word = first_word(r.r01);
+    r = {two_words(second_word(r.r01), first_word(r.r23)), r.r23 >> 32};
+    return word;
 }
-// mma.sync with two accumulator registers (f16, and s32 of 8 rows).
-template <Mma KIND, typename D>
-SIM_INLINE void mma(D& d0, D& d1, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> a2, In<uint32_t> a3, In<uint32_t> b0,
-                    In<uint32_t> b1, In<uint32_t> c0, In<uint32_t> c1, Site site = SIM_CALLER) {
-    Registers d = ::sim::mma(site, KIND, two_words(a0, a1), two_words(a2, a3), two_words(b0, b1), two_words(c0, c1), 0);
-    put(d0, first_word(d.r01));
-    put(d1, second_word(d.r01));
-}
-template <Mma KIND, typename D>
-SIM_INLINE void mma(D& d0, D& d1, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> b0, In<uint32_t> c0, In<uint32_t> c1,
-                    Site site = SIM_CALLER) {
-    mma<KIND>(d0, d1, a0, a1, 0u, 0u, b0, 0u, c0, c1, site);
-}
-template <Mma KIND, typename D>
-SIM_INLINE void mma(D& d0, D& d1, In<uint32_t> a0, In<uint32_t> b0, In<uint32_t> c0, In<uint32_t> c1,
-                    Site site = SIM_CALLER) {
-    mma<KIND>(d0, d1, a0, 0u, b0, c0, c1, site);
+
+// mma.sync. Each operand has up to four registers.
+template <Mma KIND, typename... D>
+SIM_INLINE void mma(Site site, Registers a, Registers b, Registers c, D&... d) {
+    Registers sums = ::sim::mma(site, KIND, a.r01, a.r23, b.r01, c.r01, c.r23);
+    (put(d, take_word(sums)), ...);
 }
 // m8n8k4 of doubles.
 SIM_INLINE void mma_f64(double& d0, double& d1, double a, double b, double c0, double c1, Site site = SIM_CALLER) {
@@ -177,51 +157,20 @@ SIM_INLINE void mma_f64(double& d0, double& d1, double a, double b, double c0, d
 
 // ldmatrix: lanes 0-7 provide the row addresses of the first matrix, 8-15 of the second, ... Each of them reads its 16
 // bytes here.
-template <bool TRANSPOSED, typename A>
-SIM_INLINE Registers read_matrices(int count, A address, Site site) {
+template <bool TRANSPOSED, typename A, typename... D>
+SIM_INLINE void ldmatrix(Site site, A address, D&... d) {
     uint4 row = {0u, 0u, 0u, 0u};
-    if (static_cast<int>(lane_index()) < 8 * count) row = *reinterpret_cast<const uint4*>(Shared::pointer(address));
-    return ::sim::ldmatrix(site, TRANSPOSED, two_words(row.x, row.y), two_words(row.z, row.w));
+    if (lane_index() < 8 * sizeof...(D)) row = *reinterpret_cast<const uint4*>(Shared::pointer(address));
+    Registers r = ::sim::ldmatrix(site, TRANSPOSED, two_words(row.x, row.y), two_words(row.z, row.w));
+    (put(d, take_word(r)), ...);
 }
-template <bool TRANSPOSED, typename D, typename A>
-SIM_INLINE void ldmatrix(D& d0, A address, Site site = SIM_CALLER) {
-    put(d0, first_word(read_matrices<TRANSPOSED>(1, address, site).r01));
-}
-template <bool TRANSPOSED, typename D, typename A>
-SIM_INLINE void ldmatrix(D& d0, D& d1, A address, Site site = SIM_CALLER) {
-    Registers r = read_matrices<TRANSPOSED>(2, address, site);
-    put(d0, first_word(r.r01));
-    put(d1, second_word(r.r01));
-}
-template <bool TRANSPOSED, typename D, typename A>
-SIM_INLINE void ldmatrix(D& d0, D& d1, D& d2, D& d3, A address, Site site = SIM_CALLER) {
-    Registers r = read_matrices<TRANSPOSED>(4, address, site);
-    put(d0, first_word(r.r01));
-    put(d1, second_word(r.r01));
-    put(d2, first_word(r.r23));
-    put(d3, second_word(r.r23));
-}
-
-template <bool TRANSPOSED, typename A>
-SIM_INLINE void write_matrices(int count, A address, uint64_t r01, uint64_t r23, Site site) {
-    Registers row = ::sim::stmatrix(site, TRANSPOSED, r01, r23);
-    if (static_cast<int>(lane_index()) < 8 * count) {
+template <bool TRANSPOSED, typename A, typename... R>
+SIM_INLINE void stmatrix(Site site, A address, R... registers) {
+    Registers r = words(registers...), row = ::sim::stmatrix(site, TRANSPOSED, r.r01, r.r23);
+    if (lane_index() < 8 * sizeof...(R)) {
         *reinterpret_cast<uint4*>(Shared::pointer(address)) =
             uint4{first_word(row.r01), second_word(row.r01), first_word(row.r23), second_word(row.r23)};
     }
-}
-template <bool TRANSPOSED, typename A>
-SIM_INLINE void stmatrix(A address, In<uint32_t> r0, Site site = SIM_CALLER) {
-    write_matrices<TRANSPOSED>(1, address, two_words(r0, 0), 0, site);
-}
-template <bool TRANSPOSED, typename A>
-SIM_INLINE void stmatrix(A address, In<uint32_t> r0, In<uint32_t> r1, Site site = SIM_CALLER) {
-    write_matrices<TRANSPOSED>(2, address, two_words(r0, r1), 0, site);
-}
-template <bool TRANSPOSED, typename A>
-SIM_INLINE void stmatrix(A address, In<uint32_t> r0, In<uint32_t> r1, In<uint32_t> r2, In<uint32_t> r3,
-                         Site site = SIM_CALLER) {
-    write_matrices<TRANSPOSED>(4, address, two_words(r0, r1), two_words(r2, r3), site);
 }
 template <typename D>
 SIM_INLINE void movmatrix(D& d, In<uint32_t> a, Site site = SIM_CALLER) {
@@ -271,68 +220,41 @@ SIM_INLINE void fence() {
 
 // ---------------------------------------------------------------------------------------------------- loads and stores
 
-template <typename T, int COUNT>
-struct VectorOf {
+// Registers of type T that one access loads or stores.
+template <typename T, size_t COUNT>
+struct AccessOf {
     typedef T type __attribute__((vector_size(COUNT * sizeof(T)), may_alias));
 };
 template <typename T>
-struct OneOf {
+struct AccessOf<T, 1> {
     typedef T type __attribute__((may_alias));
 };
 
-template <typename Space, typename T, typename D, typename A>
-SIM_INLINE void load(D& d, A address) {
-    put(d, static_cast<T>(*reinterpret_cast<const typename OneOf<T>::type*>(Space::pointer(address))));
-}
-template <typename Space, typename T, typename D, typename A>
-SIM_INLINE void load(D& d0, D& d1, A address) {
-    typename VectorOf<T, 2>::type all =
-        *reinterpret_cast<const typename VectorOf<T, 2>::type*>(Space::pointer(address));
-    put(d0, static_cast<T>(all[0]));
-    put(d1, static_cast<T>(all[1]));
-}
-template <typename Space, typename T, typename D, typename A>
-SIM_INLINE void load(D& d0, D& d1, D& d2, D& d3, A address) {
-    typename VectorOf<T, 4>::type all =
-        *reinterpret_cast<const typename VectorOf<T, 4>::type*>(Space::pointer(address));
-    put(d0, static_cast<T>(all[0]));
-    put(d1, static_cast<T>(all[1]));
-    put(d2, static_cast<T>(all[2]));
-    put(d3, static_cast<T>(all[3]));
+template <typename Space, typename T, typename A, typename... D>
+SIM_INLINE void load(A address, D&... d) {
+    typedef typename AccessOf<T, sizeof...(D)>::type All;
+    All all = *reinterpret_cast<const All*>(Space::pointer(address));
+    if constexpr (sizeof...(D) == 1) {
+        put(d..., static_cast<T>(all));
+    } else {
+        int i = 0;
+        (put(d, static_cast<T>(all[i++])), ...);
+    }
 }
 // ld.global.nc.
-template <typename Space, typename T, typename D, typename A>
-SIM_INLINE void load_read_only(D& d, A address) {
-    read_only_load(Space::pointer(address), sizeof(T));
-    load<Space, T>(d, address);
+template <typename Space, typename T, typename A, typename... D>
+SIM_INLINE void load_read_only(A address, D&... d) {
+    read_only_load(Space::pointer(address), sizeof...(D) * sizeof(T));
+    load<Space, T>(address, d...);
 }
-template <typename Space, typename T, typename D, typename A>
-SIM_INLINE void load_read_only(D& d0, D& d1, A address) {
-    read_only_load(Space::pointer(address), 2 * sizeof(T));
-    load<Space, T>(d0, d1, address);
-}
-template <typename Space, typename T, typename D, typename A>
-SIM_INLINE void load_read_only(D& d0, D& d1, D& d2, D& d3, A address) {
-    read_only_load(Space::pointer(address), 4 * sizeof(T));
-    load<Space, T>(d0, d1, d2, d3, address);
-}
-template <typename Space, typename T, typename D, typename A>
-SIM_INLINE void load_volatile(D& d, A address) {
+template <typename Space, typename T, typename A, typename D>
+SIM_INLINE void load_volatile(A address, D& d) {
     put(d, static_cast<T>(*reinterpret_cast<const volatile T*>(Space::pointer(address))));
 }
-template <typename Space, typename T, typename A>
-SIM_INLINE void store(A address, In<T> value) {
-    *reinterpret_cast<typename OneOf<T>::type*>(Space::pointer(address)) = value;
-}
-template <typename Space, typename T, typename A>
-SIM_INLINE void store(A address, In<T> v0, In<T> v1) {
-    *reinterpret_cast<typename VectorOf<T, 2>::type*>(Space::pointer(address)) =
-        typename VectorOf<T, 2>::type{v0.value, v1.value};
-}
-template <typename Space, typename T, typename A>
-SIM_INLINE void store(A address, In<T> v0, In<T> v1, In<T> v2, In<T> v3) {
-    *reinterpret_cast<typename VectorOf<T, 4>::type*>(Space::pointer(address)) =
-        typename VectorOf<T, 4>::type{v0.value, v1.value, v2.value, v3.value};
+template <typename Space, typename T, typename A, typename... V>
+SIM_INLINE void store(A address, V... values) {
+    typedef typename AccessOf<T, sizeof...(V)>::type All;
+    *reinterpret_cast<All*>(Space::pointer(address)) = All{In<T>(values).value...};
 }
 template <typename Space, typename T, typename A>
 SIM_INLINE void store_volatile(A address, In<T> value) {
@@ -341,32 +263,13 @@ SIM_INLINE void store_volatile(A address, In<T> value) {
 
 // ------------------------------------------------------------------------------------------------------------ atomics
 
-SIM_INLINE int32_t atomic(AtomicOp op, void* address, int32_t v, Scope s, MemoryOrder order) {
-    return atomic_i32(op, address, v, s, order);
-}
-SIM_INLINE uint32_t atomic(AtomicOp op, void* address, uint32_t v, Scope s, MemoryOrder order) {
-    return atomic_u32(op, address, v, s, order);
-}
-SIM_INLINE int64_t atomic(AtomicOp op, void* address, int64_t v, Scope s, MemoryOrder order) {
-    return atomic_i64(op, address, v, s, order);
-}
-SIM_INLINE uint64_t atomic(AtomicOp op, void* address, uint64_t v, Scope s, MemoryOrder order) {
-    return atomic_u64(op, address, v, s, order);
-}
-SIM_INLINE float atomic(AtomicOp op, void* address, float v, Scope s, MemoryOrder order) {
-    return atomic_f32(op, address, v, s, order);
-}
-SIM_INLINE double atomic(AtomicOp op, void* address, double v, Scope s, MemoryOrder order) {
-    return atomic_f64(op, address, v, s, order);
-}
-
 template <typename Space, typename T, AtomicOp OP, Scope SCOPE, MemoryOrder ORDER, typename D, typename A>
 SIM_INLINE void atom(D& d, A address, In<T> value) {
-    put(d, atomic(OP, Space::pointer(address), value.value, SCOPE, ORDER));
+    put(d, atomic_of(OP, Space::pointer(address), value.value, SCOPE, ORDER));
 }
 template <typename Space, typename T, AtomicOp OP, Scope SCOPE, MemoryOrder ORDER, typename A>
 SIM_INLINE void red(A address, In<T> value) {
-    atomic(OP, Space::pointer(address), value.value, SCOPE, ORDER);
+    atomic_of(OP, Space::pointer(address), value.value, SCOPE, ORDER);
 }
 template <typename Space, typename T, Scope SCOPE, MemoryOrder ORDER, typename D, typename A>
 SIM_INLINE void atom_cas(D& d, A address, In<T> compare, In<T> value) {
@@ -378,20 +281,14 @@ SIM_INLINE void atom_cas(D& d, A address, In<T> compare, In<T> value) {
     }
 }
 // ld.acquire, ld.relaxed, st.release, st.relaxed.
-template <typename Space, typename T, Scope SCOPE, MemoryOrder ORDER, typename D, typename A>
-SIM_INLINE void load_atomic(D& d, A address) {
-    put(d, atomic(AtomicOp::load, Space::pointer(address), T(), SCOPE, ORDER));
-}
-template <typename Space, typename T, Scope SCOPE, MemoryOrder ORDER, typename D, typename A>
-SIM_INLINE void load_atomic(D& d0, D& d1, A address) {  // two separate loads
-    const auto at = reinterpret_cast<typename VectorOf<T, 2>::type*>(Space::pointer(address));
-    T* first = reinterpret_cast<T*>(at);
-    put(d0, atomic(AtomicOp::load, first, T(), SCOPE, ORDER));
-    put(d1, atomic(AtomicOp::load, first + 1, T(), SCOPE, ORDER));
+template <typename Space, typename T, Scope SCOPE, MemoryOrder ORDER, typename A, typename... D>
+SIM_INLINE void load_atomic(A address, D&... d) {  // two separate loads for .v2
+    const T* next = reinterpret_cast<const T*>(Space::pointer(address));
+    (put(d, atomic_of(AtomicOp::load, const_cast<T*>(next++), T(), SCOPE, ORDER)), ...);
 }
 template <typename Space, typename T, Scope SCOPE, MemoryOrder ORDER, typename A>
 SIM_INLINE void store_atomic(A address, In<T> value) {
-    atomic(AtomicOp::store, Space::pointer(address), value.value, SCOPE, ORDER);
+    atomic_of(AtomicOp::store, Space::pointer(address), value.value, SCOPE, ORDER);
 }
 
 // --------------------------------------------------------------------------------------------------- lanes of a warp
@@ -572,22 +469,19 @@ SIM_PTX_2(and_bits, a& b)
 SIM_PTX_2(or_bits, a | b)
 SIM_PTX_2(xor_bits, a ^ b)
 SIM_PTX_3(mad, a* b + c)
+SIM_PTX_3(fma, ::fma(a, b, c))
+SIM_PTX_1(popc, __popc(a))
+SIM_PTX_1(clz, __clz(static_cast<int>(a)))
+SIM_PTX_3(prmt, permute_bytes(a, b, c))
+SIM_PTX_3(shf_l_wrap, __funnelshift_l(a, b, c))
+SIM_PTX_3(shf_l_clamp, __funnelshift_lc(a, b, c))
+SIM_PTX_3(shf_r_wrap, __funnelshift_r(a, b, c))
+SIM_PTX_3(shf_r_clamp, __funnelshift_rc(a, b, c))
+SIM_PTX_3(dp4a, __dp4a(a, b, c))
 #undef SIM_PTX_1
 #undef SIM_PTX_2
 #undef SIM_PTX_3
-template <typename D>
-SIM_INLINE void fma_f32(D& d, In<float> a, In<float> b, In<float> c) {
-    put(d, ::fmaf(a, b, c));
-}
-template <typename D>
-SIM_INLINE void fma_f64(D& d, In<double> a, In<double> b, In<double> c) {
-    put(d, ::fma(a.value, b.value, c.value));
-}
 SIM_INLINE void not_pred(bool& p, bool a) { p = !a; }
-template <typename D>
-SIM_INLINE void popc(D& d, In<uint32_t> a) {
-    put(d, static_cast<uint32_t>(__popc(a)));
-}
 // bfind: the position of the most significant bit that differs from the sign; 0xffffffff if there is none. With
 // .shiftamt: the shift that moves this bit to the top.
 template <typename T, bool SHIFT_AMOUNT, typename D>
@@ -597,10 +491,6 @@ SIM_INLINE void bfind(D& d, In<T> a) {
     constexpr uint32_t top = sizeof(T) * 8 - 1;
     uint32_t zeros = sizeof(T) == 8 ? __clzll(static_cast<long long>(value)) : __clz(static_cast<int>(value));
     put(d, zeros > top ? 0xffffffffu : SHIFT_AMOUNT ? zeros : top - zeros);
-}
-template <typename D>
-SIM_INLINE void clz(D& d, In<uint32_t> a) {
-    put(d, static_cast<uint32_t>(__clz(static_cast<int>(a.value))));
 }
 // A shift by the width or more gives 0. For shr of a signed type, each bit of the result is the sign bit.
 template <typename T, typename D>
@@ -651,33 +541,9 @@ SIM_INLINE void lop3(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> c, int t
     }
     put(d, result);
 }
-template <typename D>
-SIM_INLINE void prmt(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> selector) {
-    put(d, permute_bytes(a, b, selector));
-}
-template <typename D>
-SIM_INLINE void shf_l_wrap(D& d, In<uint32_t> low, In<uint32_t> high, In<uint32_t> amount) {
-    put(d, __funnelshift_l(low, high, amount));
-}
-template <typename D>
-SIM_INLINE void shf_l_clamp(D& d, In<uint32_t> low, In<uint32_t> high, In<uint32_t> amount) {
-    put(d, __funnelshift_lc(low, high, amount));
-}
-template <typename D>
-SIM_INLINE void shf_r_wrap(D& d, In<uint32_t> low, In<uint32_t> high, In<uint32_t> amount) {
-    put(d, __funnelshift_r(low, high, amount));
-}
-template <typename D>
-SIM_INLINE void shf_r_clamp(D& d, In<uint32_t> low, In<uint32_t> high, In<uint32_t> amount) {
-    put(d, __funnelshift_rc(low, high, amount));
-}
-template <typename T, typename D>
-SIM_INLINE void dp4a(D& d, In<T> a, In<T> b, In<T> c) {
-    put(d, __dp4a(a.value, b.value, c.value));
-}
-
-// setp and selp. Comparisons of floats with NaN are false; the unordered forms (neu, ltu, ...) are true.
-enum class Compare { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu };
+// setp and selp. Comparisons of floats with NaN are false. The unordered forms (neu, ltu, ...) are true: they are the
+// negations of the opposite relations.
+enum class Compare { eq, ne, lt, le, gt, ge };
 template <Compare RELATION, typename T>
 SIM_INLINE bool compare(T a, T b) {
     switch (RELATION) {
@@ -691,32 +557,21 @@ SIM_INLINE bool compare(T a, T b) {
             return a <= b;
         case Compare::gt:
             return a > b;
-        case Compare::ge:
-            return a >= b;
-        case Compare::equ:
-            return !(a < b || a > b);
-        case Compare::neu:
-            return !(a == b);
-        case Compare::ltu:
-            return !(a >= b);
-        case Compare::leu:
-            return !(a > b);
-        case Compare::gtu:
-            return !(a <= b);
         default:
-            return !(a < b);
+            return a >= b;
     }
 }
-template <Compare RELATION, typename T>
+template <Compare RELATION, bool NEGATED, typename T>
 SIM_INLINE void setp(bool& p, In<T> a, In<T> b) {
-    p = compare<RELATION, T>(a, b);
+    p = compare<RELATION, T>(a, b) != NEGATED;
 }
 template <typename T, typename D>
 SIM_INLINE void selp(D& d, In<T> a, In<T> b, bool condition) {
     put(d, condition ? a.value : b.value);
 }
 
-// Arithmetic of pairs: f16x2 and bf16x2 registers.
+// Arithmetic of f16x2 and bf16x2 in registers of 32 bits, and of f16 and bf16 in registers of 16 bits. For the latter,
+// the upper half of the pair is zero and dropped.
 template <typename Pair>
 SIM_INLINE Pair pair_of(uint32_t bits) {
     Pair pair;
@@ -724,66 +579,26 @@ SIM_INLINE Pair pair_of(uint32_t bits) {
     pair.y.bits = static_cast<uint16_t>(bits >> 16);
     return pair;
 }
-template <typename Pair>
-SIM_INLINE uint32_t bits_of(Pair pair) {
-    return static_cast<uint32_t>(pair.y.bits) << 16 | pair.x.bits;
+template <typename Bits, typename Pair>
+SIM_INLINE Bits bits_of(Pair pair) {
+    return static_cast<Bits>(static_cast<uint32_t>(pair.y.bits) << 16 | pair.x.bits);
 }
-#define SIM_PTX_PAIR_1(name, function)                     \
-    template <typename Pair, typename D>                   \
-    SIM_INLINE void name(D& d, In<uint32_t> a) {           \
-        put(d, bits_of<Pair>(function(pair_of<Pair>(a)))); \
+#define SIM_PTX_PAIR(name, function)                                           \
+    template <typename Pair, typename Bits, typename D, typename... Operand>   \
+    SIM_INLINE void pair_##name(D& d, Operand... operands) {                   \
+        put(d, bits_of<Bits>(function(pair_of<Pair>(In<Bits>(operands))...))); \
     }
-#define SIM_PTX_PAIR_2(name, function)                                       \
-    template <typename Pair, typename D>                                     \
-    SIM_INLINE void name(D& d, In<uint32_t> a, In<uint32_t> b) {             \
-        put(d, bits_of<Pair>(function(pair_of<Pair>(a), pair_of<Pair>(b)))); \
-    }
-SIM_PTX_PAIR_1(pair_ex2, h2exp2)
-SIM_PTX_PAIR_1(pair_tanh, h2tanh)
-SIM_PTX_PAIR_1(pair_neg, __hneg2)
-SIM_PTX_PAIR_1(pair_abs, __habs2)
-SIM_PTX_PAIR_2(pair_add, __hadd2)
-SIM_PTX_PAIR_2(pair_sub, __hsub2)
-SIM_PTX_PAIR_2(pair_mul, __hmul2)
-SIM_PTX_PAIR_2(pair_min, __hmin2)
-SIM_PTX_PAIR_2(pair_max, __hmax2)
-#undef SIM_PTX_PAIR_1
-#undef SIM_PTX_PAIR_2
-// Arithmetic of one 16-bit number: the lower result of the instruction for pairs.
-#define SIM_PTX_HALF_1(name)                                      \
-    template <typename Pair, typename D>                          \
-    SIM_INLINE void half_##name(D& d, In<uint16_t> a) {           \
-        uint32_t both;                                            \
-        pair_##name<Pair>(both, In<uint32_t>(uint32_t(a.value))); \
-        put(d, static_cast<uint16_t>(both));                      \
-    }
-#define SIM_PTX_HALF_2(name)                                                                       \
-    template <typename Pair, typename D>                                                           \
-    SIM_INLINE void half_##name(D& d, In<uint16_t> a, In<uint16_t> b) {                            \
-        uint32_t both;                                                                             \
-        pair_##name<Pair>(both, In<uint32_t>(uint32_t(a.value)), In<uint32_t>(uint32_t(b.value))); \
-        put(d, static_cast<uint16_t>(both));                                                       \
-    }
-SIM_PTX_HALF_1(neg)
-SIM_PTX_HALF_1(abs)
-SIM_PTX_HALF_2(add)
-SIM_PTX_HALF_2(sub)
-SIM_PTX_HALF_2(mul)
-SIM_PTX_HALF_2(min)
-SIM_PTX_HALF_2(max)
-#undef SIM_PTX_HALF_1
-#undef SIM_PTX_HALF_2
-template <typename Pair, typename D>
-SIM_INLINE void pair_fma(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> c) {
-    put(d, bits_of<Pair>(__hfma2(pair_of<Pair>(a), pair_of<Pair>(b), pair_of<Pair>(c))));
-}
-template <typename Pair, typename D>
-SIM_INLINE void half_fma(D& d, In<uint16_t> a, In<uint16_t> b, In<uint16_t> c) {
-    uint32_t both;
-    pair_fma<Pair>(both, In<uint32_t>(uint32_t(a.value)), In<uint32_t>(uint32_t(b.value)),
-                   In<uint32_t>(uint32_t(c.value)));
-    put(d, static_cast<uint16_t>(both));
-}
+SIM_PTX_PAIR(ex2, h2exp2)
+SIM_PTX_PAIR(tanh, h2tanh)
+SIM_PTX_PAIR(neg, __hneg2)
+SIM_PTX_PAIR(abs, __habs2)
+SIM_PTX_PAIR(add, __hadd2)
+SIM_PTX_PAIR(sub, __hsub2)
+SIM_PTX_PAIR(mul, __hmul2)
+SIM_PTX_PAIR(min, __hmin2)
+SIM_PTX_PAIR(max, __hmax2)
+SIM_PTX_PAIR(fma, __hfma2)
+#undef SIM_PTX_PAIR
 
 // ---------------------------------------------------------------------------- other instructions, special registers
 
@@ -796,18 +611,10 @@ SIM_INLINE uint32_t sreg_warpid() { return warp_index(); }
 SIM_INLINE uint32_t sreg_nwarpid() { return 32; }
 SIM_INLINE uint32_t sreg_smid() { return 0; }  // blocks run one after another: all on one SM
 SIM_INLINE uint32_t sreg_nsmid() { return 1; }
-SIM_INLINE uint32_t sreg_tid_x() { return thread_index().x; }
-SIM_INLINE uint32_t sreg_tid_y() { return thread_index().y; }
-SIM_INLINE uint32_t sreg_tid_z() { return thread_index().z; }
-SIM_INLINE uint32_t sreg_ctaid_x() { return block_index().x; }
-SIM_INLINE uint32_t sreg_ctaid_y() { return block_index().y; }
-SIM_INLINE uint32_t sreg_ctaid_z() { return block_index().z; }
-SIM_INLINE uint32_t sreg_ntid_x() { return block_dimensions().x; }
-SIM_INLINE uint32_t sreg_ntid_y() { return block_dimensions().y; }
-SIM_INLINE uint32_t sreg_ntid_z() { return block_dimensions().z; }
-SIM_INLINE uint32_t sreg_nctaid_x() { return grid_dimensions().x; }
-SIM_INLINE uint32_t sreg_nctaid_y() { return grid_dimensions().y; }
-SIM_INLINE uint32_t sreg_nctaid_z() { return grid_dimensions().z; }
+SIM_INLINE uint3 sreg_tid() { return thread_index(); }
+SIM_INLINE uint3 sreg_ctaid() { return block_index(); }
+SIM_INLINE dim3 sreg_ntid() { return block_dimensions(); }
+SIM_INLINE dim3 sreg_nctaid() { return grid_dimensions(); }
 SIM_INLINE uint32_t sreg_clock() { return static_cast<uint32_t>(clock_cycles()); }
 SIM_INLINE uint64_t sreg_clock64() { return static_cast<uint64_t>(clock_cycles()); }
 SIM_INLINE uint64_t sreg_globaltimer() { return global_timer(); }

@@ -29,18 +29,10 @@ SIM_INLINE void getctarank(D& d, A address) {
 SIM_INLINE uint32_t sreg_is_explicit_cluster() { return has_clusters(); }
 SIM_INLINE uint32_t sreg_cluster_ctarank() { return block_rank(); }
 SIM_INLINE uint32_t sreg_cluster_nctarank() { return cluster_size(); }
-SIM_INLINE uint32_t sreg_cluster_ctaid_x() { return block_index_in_cluster().x; }
-SIM_INLINE uint32_t sreg_cluster_ctaid_y() { return block_index_in_cluster().y; }
-SIM_INLINE uint32_t sreg_cluster_ctaid_z() { return block_index_in_cluster().z; }
-SIM_INLINE uint32_t sreg_cluster_nctaid_x() { return cluster_dimensions().x; }
-SIM_INLINE uint32_t sreg_cluster_nctaid_y() { return cluster_dimensions().y; }
-SIM_INLINE uint32_t sreg_cluster_nctaid_z() { return cluster_dimensions().z; }
-SIM_INLINE uint32_t sreg_clusterid_x() { return cluster_index().x; }
-SIM_INLINE uint32_t sreg_clusterid_y() { return cluster_index().y; }
-SIM_INLINE uint32_t sreg_clusterid_z() { return cluster_index().z; }
-SIM_INLINE uint32_t sreg_nclusterid_x() { return grid_in_clusters().x; }
-SIM_INLINE uint32_t sreg_nclusterid_y() { return grid_in_clusters().y; }
-SIM_INLINE uint32_t sreg_nclusterid_z() { return grid_in_clusters().z; }
+SIM_INLINE uint3 sreg_cluster_ctaid() { return block_index_in_cluster(); }
+SIM_INLINE dim3 sreg_cluster_nctaid() { return cluster_dimensions(); }
+SIM_INLINE uint3 sreg_clusterid() { return cluster_index(); }
+SIM_INLINE dim3 sreg_nclusterid() { return grid_in_clusters(); }
 
 }  // namespace ptx
 }  // namespace sim
