@@ -10,45 +10,26 @@ typedef float2 cuFloatComplex;
 typedef double2 cuDoubleComplex;
 typedef cuFloatComplex cuComplex;
 
-SIM_INLINE float cuCrealf(cuFloatComplex x) { return x.x; }
-SIM_INLINE float cuCimagf(cuFloatComplex x) { return x.y; }
-SIM_INLINE cuFloatComplex make_cuFloatComplex(float real, float imag) { return make_float2(real, imag); }
-SIM_INLINE cuFloatComplex cuConjf(cuFloatComplex x) { return make_float2(x.x, -x.y); }
-SIM_INLINE cuFloatComplex cuCaddf(cuFloatComplex x, cuFloatComplex y) { return make_float2(x.x + y.x, x.y + y.y); }
-SIM_INLINE cuFloatComplex cuCsubf(cuFloatComplex x, cuFloatComplex y) { return make_float2(x.x - y.x, x.y - y.y); }
-SIM_INLINE cuFloatComplex cuCmulf(cuFloatComplex x, cuFloatComplex y) {
-    return make_float2(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x);
-}
-SIM_INLINE cuFloatComplex cuCfmaf(cuFloatComplex x, cuFloatComplex y, cuFloatComplex z) {
-    return cuCaddf(cuCmulf(x, y), z);
-}
-SIM_INLINE cuFloatComplex cuCdivf(cuFloatComplex x, cuFloatComplex y) {
-    float scale = 1 / (::fabsf(y.x) + ::fabsf(y.y));
-    cuFloatComplex a = make_float2(x.x * scale, x.y * scale), b = make_float2(y.x * scale, y.y * scale);
-    float norm = 1 / (b.x * b.x + b.y * b.y);
-    return make_float2((a.x * b.x + a.y * b.y) * norm, (a.y * b.x - a.x * b.y) * norm);
-}
-SIM_INLINE float cuCabsf(cuFloatComplex x) { return ::hypotf(x.x, x.y); }
-
-SIM_INLINE double cuCreal(cuDoubleComplex x) { return x.x; }
-SIM_INLINE double cuCimag(cuDoubleComplex x) { return x.y; }
-SIM_INLINE cuDoubleComplex make_cuDoubleComplex(double real, double imag) { return make_double2(real, imag); }
-SIM_INLINE cuDoubleComplex cuConj(cuDoubleComplex x) { return make_double2(x.x, -x.y); }
-SIM_INLINE cuDoubleComplex cuCadd(cuDoubleComplex x, cuDoubleComplex y) { return make_double2(x.x + y.x, x.y + y.y); }
-SIM_INLINE cuDoubleComplex cuCsub(cuDoubleComplex x, cuDoubleComplex y) { return make_double2(x.x - y.x, x.y - y.y); }
-SIM_INLINE cuDoubleComplex cuCmul(cuDoubleComplex x, cuDoubleComplex y) {
-    return make_double2(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x);
-}
-SIM_INLINE cuDoubleComplex cuCfma(cuDoubleComplex x, cuDoubleComplex y, cuDoubleComplex z) {
-    return cuCadd(cuCmul(x, y), z);
-}
-SIM_INLINE cuDoubleComplex cuCdiv(cuDoubleComplex x, cuDoubleComplex y) {
-    double scale = 1 / (::fabs(y.x) + ::fabs(y.y));
-    cuDoubleComplex a = make_double2(x.x * scale, x.y * scale), b = make_double2(y.x * scale, y.y * scale);
-    double norm = 1 / (b.x * b.x + b.y * b.y);
-    return make_double2((a.x * b.x + a.y * b.y) * norm, (a.y * b.x - a.x * b.y) * norm);
-}
-SIM_INLINE double cuCabs(cuDoubleComplex x) { return ::hypot(x.x, x.y); }
+// The functions for a type of complex numbers, which end in f for float.
+#define SIM_COMPLEX(T, Complex, make, f)                                                                              \
+    SIM_INLINE T cuCreal##f(Complex x) { return x.x; }                                                                \
+    SIM_INLINE T cuCimag##f(Complex x) { return x.y; }                                                                \
+    SIM_INLINE Complex make_##Complex(T real, T imag) { return make(real, imag); }                                    \
+    SIM_INLINE Complex cuConj##f(Complex x) { return make(x.x, -x.y); }                                               \
+    SIM_INLINE Complex cuCadd##f(Complex x, Complex y) { return make(x.x + y.x, x.y + y.y); }                         \
+    SIM_INLINE Complex cuCsub##f(Complex x, Complex y) { return make(x.x - y.x, x.y - y.y); }                         \
+    SIM_INLINE Complex cuCmul##f(Complex x, Complex y) { return make(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x); } \
+    SIM_INLINE Complex cuCfma##f(Complex x, Complex y, Complex z) { return cuCadd##f(cuCmul##f(x, y), z); }           \
+    SIM_INLINE Complex cuCdiv##f(Complex x, Complex y) {                                                              \
+        T scale = 1 / (::fabs##f(y.x) + ::fabs##f(y.y));                                                              \
+        Complex a = make(x.x * scale, x.y * scale), b = make(y.x * scale, y.y * scale);                               \
+        T norm = 1 / (b.x * b.x + b.y * b.y);                                                                         \
+        return make((a.x * b.x + a.y * b.y) * norm, (a.y * b.x - a.x * b.y) * norm);                                  \
+    }                                                                                                                 \
+    SIM_INLINE T cuCabs##f(Complex x) { return ::hypot##f(x.x, x.y); }
+SIM_COMPLEX(float, cuFloatComplex, make_float2, f)
+SIM_COMPLEX(double, cuDoubleComplex, make_double2, )
+#undef SIM_COMPLEX
 
 SIM_INLINE cuComplex make_cuComplex(float real, float imag) { return make_float2(real, imag); }
 SIM_INLINE cuDoubleComplex cuComplexFloatToDouble(cuFloatComplex x) { return make_double2(x.x, x.y); }

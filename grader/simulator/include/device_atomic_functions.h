@@ -6,19 +6,15 @@
 #define SIM_ATOMIC_INLINE inline __attribute__((always_inline))
 
 // Defines one function in three scopes (device, block, system). `Entry` is libsim's entry point for the type.
-#define SIM_ATOMIC(name, op, T, Entry, Carrier)                                                             \
-    SIM_ATOMIC_INLINE T name(T* address, T value) {                                                         \
-        return static_cast<T>(                                                                              \
-            ::sim::Entry(::sim::AtomicOp::op, address, static_cast<Carrier>(value), ::sim::Scope::device)); \
-    }                                                                                                       \
-    SIM_ATOMIC_INLINE T name##_block(T* address, T value) {                                                 \
-        return static_cast<T>(                                                                              \
-            ::sim::Entry(::sim::AtomicOp::op, address, static_cast<Carrier>(value), ::sim::Scope::block));  \
-    }                                                                                                       \
-    SIM_ATOMIC_INLINE T name##_system(T* address, T value) {                                                \
-        return static_cast<T>(                                                                              \
-            ::sim::Entry(::sim::AtomicOp::op, address, static_cast<Carrier>(value), ::sim::Scope::system)); \
+#define SIM_ATOMIC_IN(name, scope, op, T, Entry, Carrier)                                                  \
+    SIM_ATOMIC_INLINE T name(T* address, T value) {                                                        \
+        return static_cast<T>(                                                                             \
+            ::sim::Entry(::sim::AtomicOp::op, address, static_cast<Carrier>(value), ::sim::Scope::scope)); \
     }
+#define SIM_ATOMIC(name, op, T, Entry, Carrier)               \
+    SIM_ATOMIC_IN(name, device, op, T, Entry, Carrier)        \
+    SIM_ATOMIC_IN(name##_block, block, op, T, Entry, Carrier) \
+    SIM_ATOMIC_IN(name##_system, system, op, T, Entry, Carrier)
 
 #define SIM_ATOMIC_INT(name, op) SIM_ATOMIC(name, op, int, atomic_i32, int32_t)
 #define SIM_ATOMIC_UNSIGNED(name, op) SIM_ATOMIC(name, op, unsigned int, atomic_u32, uint32_t)
@@ -62,19 +58,15 @@ SIM_ATOMIC_INT(atomicXor, bit_xor)
 SIM_ATOMIC_UNSIGNED(atomicXor, bit_xor)
 SIM_ATOMIC_UNSIGNED_LONG(atomicXor, bit_xor)
 
-#define SIM_ATOMIC_CAS(T, Bits, Entry)                                                                          \
-    SIM_ATOMIC_INLINE T atomicCAS(T* address, T compare, T value) {                                             \
-        return static_cast<T>(                                                                                  \
-            ::sim::Entry(address, static_cast<Bits>(compare), static_cast<Bits>(value), ::sim::Scope::device)); \
-    }                                                                                                           \
-    SIM_ATOMIC_INLINE T atomicCAS_block(T* address, T compare, T value) {                                       \
-        return static_cast<T>(                                                                                  \
-            ::sim::Entry(address, static_cast<Bits>(compare), static_cast<Bits>(value), ::sim::Scope::block));  \
-    }                                                                                                           \
-    SIM_ATOMIC_INLINE T atomicCAS_system(T* address, T compare, T value) {                                      \
-        return static_cast<T>(                                                                                  \
-            ::sim::Entry(address, static_cast<Bits>(compare), static_cast<Bits>(value), ::sim::Scope::system)); \
+#define SIM_ATOMIC_CAS_IN(name, scope, T, Bits, Entry)                                                         \
+    SIM_ATOMIC_INLINE T name(T* address, T compare, T value) {                                                 \
+        return static_cast<T>(                                                                                 \
+            ::sim::Entry(address, static_cast<Bits>(compare), static_cast<Bits>(value), ::sim::Scope::scope)); \
     }
+#define SIM_ATOMIC_CAS(T, Bits, Entry)                        \
+    SIM_ATOMIC_CAS_IN(atomicCAS, device, T, Bits, Entry)      \
+    SIM_ATOMIC_CAS_IN(atomicCAS_block, block, T, Bits, Entry) \
+    SIM_ATOMIC_CAS_IN(atomicCAS_system, system, T, Bits, Entry)
 
 SIM_ATOMIC_CAS(unsigned short, uint16_t, compare_and_swap_16)
 SIM_ATOMIC_CAS(int, uint32_t, compare_and_swap_32)
@@ -82,6 +74,7 @@ SIM_ATOMIC_CAS(unsigned int, uint32_t, compare_and_swap_32)
 SIM_ATOMIC_CAS(unsigned long long, uint64_t, compare_and_swap_64)
 
 #undef SIM_ATOMIC_CAS
+#undef SIM_ATOMIC_CAS_IN
 #undef SIM_ATOMIC_INT
 #undef SIM_ATOMIC_UNSIGNED
 #undef SIM_ATOMIC_LONG

@@ -106,45 +106,37 @@ struct cudaTextureDesc {
 
 #pragma GCC visibility push(default)
 SIM_BEGIN_C
-cudaError_t cudaMallocArray(cudaArray_t* array, const struct cudaChannelFormatDesc* channels, size_t width,
-                            size_t height SIM_DEFAULT(0), unsigned int flags SIM_DEFAULT(0))
-    SIM_SYMBOL(cudaMallocArray);
-cudaError_t cudaMalloc3DArray(cudaArray_t* array, const struct cudaChannelFormatDesc* channels,
-                              struct cudaExtent extent, unsigned int flags SIM_DEFAULT(0))
-    SIM_SYMBOL(cudaMalloc3DArray);
-cudaError_t cudaFreeArray(cudaArray_t array) SIM_SYMBOL(cudaFreeArray);
-cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc* channels, struct cudaExtent* extent, unsigned int* flags,
-                             cudaArray_t array) SIM_SYMBOL(cudaArrayGetInfo);
-cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc* channels, cudaArray_const_t array)
-    SIM_SYMBOL(cudaGetChannelDesc);
-cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t bytes,
-                              enum cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpyToArray);
-cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
-                                enum cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpyFromArray);
-cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t pitch, size_t width,
-                                size_t height, enum cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpy2DToArray);
-cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void* from, size_t pitch, size_t width,
-                                     size_t height, enum cudaMemcpyKind kind, cudaStream_t stream SIM_DEFAULT(nullptr))
-    SIM_SYMBOL(cudaMemcpy2DToArrayAsync);
-cudaError_t cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width,
-                                  size_t height, enum cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpy2DFromArray);
-cudaError_t cudaMemcpy2DFromArrayAsync(void* to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width,
-                                       size_t height, enum cudaMemcpyKind kind,
-                                       cudaStream_t stream SIM_DEFAULT(nullptr)) SIM_SYMBOL(cudaMemcpy2DFromArrayAsync);
-cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms* copy) SIM_SYMBOL(cudaMemcpy3D);
-cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms* copy, cudaStream_t stream SIM_DEFAULT(nullptr))
-    SIM_SYMBOL(cudaMemcpy3DAsync);
-cudaError_t cudaMalloc3D(struct cudaPitchedPtr* pointer, struct cudaExtent extent) SIM_SYMBOL(cudaMalloc3D);
-cudaError_t cudaMemset3D(struct cudaPitchedPtr pointer, int value, struct cudaExtent extent) SIM_SYMBOL(cudaMemset3D);
-cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pointer, int value, struct cudaExtent extent,
-                              cudaStream_t stream SIM_DEFAULT(nullptr)) SIM_SYMBOL(cudaMemset3DAsync);
-cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const struct cudaResourceDesc* resource,
-                                    const struct cudaTextureDesc* texture, const struct cudaResourceViewDesc* view)
-    SIM_SYMBOL(cudaCreateTextureObject);
-cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) SIM_SYMBOL(cudaDestroyTextureObject);
-cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const struct cudaResourceDesc* resource)
-    SIM_SYMBOL(cudaCreateSurfaceObject);
-cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object) SIM_SYMBOL(cudaDestroySurfaceObject);
+SIM_API(cudaMallocArray, cudaArray_t* array, const struct cudaChannelFormatDesc* channels, size_t width,
+        size_t height SIM_DEFAULT(0), unsigned int flags SIM_DEFAULT(0));
+SIM_API(cudaMalloc3DArray, cudaArray_t* array, const struct cudaChannelFormatDesc* channels, struct cudaExtent extent,
+        unsigned int flags SIM_DEFAULT(0));
+SIM_API(cudaFreeArray, cudaArray_t array);
+SIM_API(cudaArrayGetInfo, struct cudaChannelFormatDesc* channels, struct cudaExtent* extent, unsigned int* flags,
+        cudaArray_t array);
+SIM_API(cudaGetChannelDesc, struct cudaChannelFormatDesc* channels, cudaArray_const_t array);
+SIM_API(cudaMemcpyToArray, cudaArray_t to, size_t x, size_t y, const void* from, size_t bytes,
+        enum cudaMemcpyKind kind);
+SIM_API(cudaMemcpyFromArray, void* to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
+        enum cudaMemcpyKind kind);
+SIM_API(cudaMemcpy2DToArray, cudaArray_t to, size_t x, size_t y, const void* from, size_t pitch, size_t width,
+        size_t height, enum cudaMemcpyKind kind);
+SIM_API(cudaMemcpy2DToArrayAsync, cudaArray_t to, size_t x, size_t y, const void* from, size_t pitch, size_t width,
+        size_t height, enum cudaMemcpyKind kind, cudaStream_t stream SIM_DEFAULT(nullptr));
+SIM_API(cudaMemcpy2DFromArray, void* to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width,
+        size_t height, enum cudaMemcpyKind kind);
+SIM_API(cudaMemcpy2DFromArrayAsync, void* to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width,
+        size_t height, enum cudaMemcpyKind kind, cudaStream_t stream SIM_DEFAULT(nullptr));
+SIM_API(cudaMemcpy3D, const struct cudaMemcpy3DParms* copy);
+SIM_API(cudaMemcpy3DAsync, const struct cudaMemcpy3DParms* copy, cudaStream_t stream SIM_DEFAULT(nullptr));
+SIM_API(cudaMalloc3D, struct cudaPitchedPtr* pointer, struct cudaExtent extent);
+SIM_API(cudaMemset3D, struct cudaPitchedPtr pointer, int value, struct cudaExtent extent);
+SIM_API(cudaMemset3DAsync, struct cudaPitchedPtr pointer, int value, struct cudaExtent extent,
+        cudaStream_t stream SIM_DEFAULT(nullptr));
+SIM_API(cudaCreateTextureObject, cudaTextureObject_t* object, const struct cudaResourceDesc* resource,
+        const struct cudaTextureDesc* texture, const struct cudaResourceViewDesc* view);
+SIM_API(cudaDestroyTextureObject, cudaTextureObject_t object);
+SIM_API(cudaCreateSurfaceObject, cudaSurfaceObject_t* object, const struct cudaResourceDesc* resource);
+SIM_API(cudaDestroySurfaceObject, cudaSurfaceObject_t object);
 SIM_END_C
 #pragma GCC visibility pop
 

@@ -11,6 +11,8 @@
 #define SIM_QUOTE(text) SIM_QUOTE_(text)
 // The prefix that a platform adds to C symbols: "_" on macOS, nothing on Linux.
 #define SIM_SYMBOL(name) __asm__(SIM_QUOTE(__USER_LABEL_PREFIX__) "sim_" #name)
+// Declares a function of the runtime API: its name, and its parameters.
+#define SIM_API(name, ...) cudaError_t name(__VA_ARGS__) SIM_SYMBOL(name)
 
 // The headers of the runtime API are both C and C++. These macros stand for what only C++ has.
 #ifdef __cplusplus

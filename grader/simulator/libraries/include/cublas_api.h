@@ -249,69 +249,32 @@ SIM_BLAS cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t of_
                                  batches, ::sim::blas::scalars_of(compute), true, ::sim::blas::rounding_of(compute));
 }
 
-// Copies between the host and the device, with increments `step`.
-inline cublasStatus_t cublasSetVector(int n, int bytes, const void* x, int x_step, void* y, int y_step) {
-    size_t size = static_cast<size_t>(bytes);
-    return cudaMemcpy2D(y, size * static_cast<size_t>(y_step), x, size * static_cast<size_t>(x_step), size,
-                        static_cast<size_t>(n), cudaMemcpyHostToDevice)
-               ? CUBLAS_STATUS_MAPPING_ERROR
-               : CUBLAS_STATUS_SUCCESS;
-}
-inline cublasStatus_t cublasGetVector(int n, int bytes, const void* x, int x_step, void* y, int y_step) {
-    size_t size = static_cast<size_t>(bytes);
-    return cudaMemcpy2D(y, size * static_cast<size_t>(y_step), x, size * static_cast<size_t>(x_step), size,
-                        static_cast<size_t>(n), cudaMemcpyDeviceToHost)
-               ? CUBLAS_STATUS_MAPPING_ERROR
-               : CUBLAS_STATUS_SUCCESS;
-}
-inline cublasStatus_t cublasSetMatrix(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb) {
-    size_t size = static_cast<size_t>(bytes);
-    return cudaMemcpy2D(b, size * static_cast<size_t>(ldb), a, size * static_cast<size_t>(lda),
-                        size * static_cast<size_t>(rows), static_cast<size_t>(columns), cudaMemcpyHostToDevice)
-               ? CUBLAS_STATUS_MAPPING_ERROR
-               : CUBLAS_STATUS_SUCCESS;
-}
-inline cublasStatus_t cublasGetMatrix(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb) {
-    size_t size = static_cast<size_t>(bytes);
-    return cudaMemcpy2D(b, size * static_cast<size_t>(ldb), a, size * static_cast<size_t>(lda),
-                        size * static_cast<size_t>(rows), static_cast<size_t>(columns), cudaMemcpyDeviceToHost)
-               ? CUBLAS_STATUS_MAPPING_ERROR
-               : CUBLAS_STATUS_SUCCESS;
-}
-inline cublasStatus_t cublasSetVectorAsync(int n, int bytes, const void* x, int x_step, void* y, int y_step,
-                                           cudaStream_t stream) {
-    size_t size = static_cast<size_t>(bytes);
-    return cudaMemcpy2DAsync(y, size * static_cast<size_t>(y_step), x, size * static_cast<size_t>(x_step), size,
-                             static_cast<size_t>(n), cudaMemcpyHostToDevice, stream)
-               ? CUBLAS_STATUS_MAPPING_ERROR
-               : CUBLAS_STATUS_SUCCESS;
-}
-inline cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb,
-                                           cudaStream_t stream) {
-    size_t size = static_cast<size_t>(bytes);
-    return cudaMemcpy2DAsync(b, size * static_cast<size_t>(ldb), a, size * static_cast<size_t>(lda),
-                             size * static_cast<size_t>(rows), static_cast<size_t>(columns), cudaMemcpyHostToDevice,
-                             stream)
-               ? CUBLAS_STATUS_MAPPING_ERROR
-               : CUBLAS_STATUS_SUCCESS;
-}
-inline cublasStatus_t cublasGetVectorAsync(int n, int bytes, const void* x, int x_step, void* y, int y_step,
-                                           cudaStream_t stream) {
-    size_t size = static_cast<size_t>(bytes);
-    return cudaMemcpy2DAsync(y, size * static_cast<size_t>(y_step), x, size * static_cast<size_t>(x_step), size,
-                             static_cast<size_t>(n), cudaMemcpyDeviceToHost, stream)
-               ? CUBLAS_STATUS_MAPPING_ERROR
-               : CUBLAS_STATUS_SUCCESS;
-}
-inline cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb,
-                                           cudaStream_t stream) {
-    size_t size = static_cast<size_t>(bytes);
-    return cudaMemcpy2DAsync(b, size * static_cast<size_t>(ldb), a, size * static_cast<size_t>(lda),
-                             size * static_cast<size_t>(rows), static_cast<size_t>(columns), cudaMemcpyDeviceToHost,
-                             stream)
-               ? CUBLAS_STATUS_MAPPING_ERROR
-               : CUBLAS_STATUS_SUCCESS;
-}
+// Copies between the host and the device: of vectors with increments `step`, and of matrices with leading dimensions.
+// `LAST` declares the stream of an asynchronous copy, and `STREAM` passes it on.
+#define SIM_BLAS_COPIES(DIRECTION, ASYNC, KIND, LAST, STREAM)                                                        \
+    inline cublasStatus_t cublas##DIRECTION##Matrix##ASYNC(int rows, int columns, int bytes, const void* a, int lda, \
+                                                           void* b, int ldb LAST) {                                  \
+        size_t size = static_cast<size_t>(bytes);                                                                    \
+        cudaError_t error =                                                                                          \
+            cudaMemcpy2D##ASYNC(b, size * static_cast<size_t>(ldb), a, size * static_cast<size_t>(lda),              \
+                                size * static_cast<size_t>(rows), static_cast<size_t>(columns), KIND STREAM);        \
+        return error ? CUBLAS_STATUS_MAPPING_ERROR : CUBLAS_STATUS_SUCCESS;                                          \
+    }                                                                                                                \
+    inline cublasStatus_t cublas##DIRECTION##Vector##ASYNC(int n, int bytes, const void* x, int x_step, void* y,     \
+                                                           int y_step LAST) {                                        \
+        return cublas##DIRECTION##Matrix##ASYNC(1, n, bytes, x, x_step, y, y_step STREAM);                           \
+    }
+#define SIM_NOTHING
+#define SIM_LAST , cudaStream_t stream
+#define SIM_STREAM , stream
+SIM_BLAS_COPIES(Set, , cudaMemcpyHostToDevice, SIM_NOTHING, SIM_NOTHING)
+SIM_BLAS_COPIES(Get, , cudaMemcpyDeviceToHost, SIM_NOTHING, SIM_NOTHING)
+SIM_BLAS_COPIES(Set, Async, cudaMemcpyHostToDevice, SIM_LAST, SIM_STREAM)
+SIM_BLAS_COPIES(Get, Async, cudaMemcpyDeviceToHost, SIM_LAST, SIM_STREAM)
+#undef SIM_BLAS_COPIES
+#undef SIM_NOTHING
+#undef SIM_LAST
+#undef SIM_STREAM
 
 // cublas_v2.h of NVIDIA defines the names without a suffix as macros of these.
 #define cublasCreate_v2 cublasCreate
