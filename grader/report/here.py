@@ -43,7 +43,7 @@ def here_table(found: Sequence[Compared]) -> RenderableType:
             before = here.name
     rows: list[RenderableType] = [Text("")]
     rows += [
-        paragraph(f"{name}: {machine_line(machine, 'cuda')}", "quiet") for name, machine in machines(found).items()
+        paragraph(f"{name}: {machine_line('cuda', machine)}", "quiet") for name, machine in machines(found).items()
     ]
     text = "The columns floor show the least time that the GPU needs, in percent of the kernel's time: for the bytes "
     text += "at the bandwidth of a copy on that GPU, or for the operations at the rate of torch's matmul on it."

@@ -107,7 +107,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], words: int, style: str = 
 def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
     """Return a table of the median of each size, for several kernels."""
     table = theme.table()
-    table.add_column("kernel", overflow="fold")
+    table.add_column("kernel", no_wrap=True)
     table.add_column("size", overflow="fold")
     table.add_column("dtype", no_wrap=True)
     table.add_column("median", justify="right", no_wrap=True)
@@ -134,7 +134,7 @@ def render_bench(report: BenchReport, verbose: bool = False) -> RenderableType:
     head = Text("  ")
     head.append(report.exercise, style="title")
     head.append(f"  {report.file}", style="quiet")
-    rows: list[RenderableType] = [Text(""), head, paragraph(machine_line(report.machine, report.device), "quiet")]
+    rows: list[RenderableType] = [Text(""), head, paragraph(machine_line(report.device, report.machine), "quiet")]
     rows += [Text(""), indented(percentiles_table(report.timings))]
     if verbose:
         rows += [Text(""), indented(spread_table(report.timings))]
@@ -143,20 +143,41 @@ def render_bench(report: BenchReport, verbose: bool = False) -> RenderableType:
     return Group(*rows)
 
 
-def machine_line(machine: Machine, device: str) -> str:
-    """Describe the machine that measured in one line."""
+def machine_line(device: str, *machines: Machine) -> str:
+    """Describe the machine that measured in one line; its rates are ranges if it measured them several times."""
+    machine = machines[0]
     if device != "cuda":
         return f"host time of the simulator on {machine.device or 'this machine'}: not a GPU's time"
     parts = [machine.device]
-    if machine.copy_gigabytes_per_second:
-        parts.append(f"copy {machine.copy_gigabytes_per_second:,.0f} GB/s")
-    for dtype, rate in machine.product_gigaflops.items():
-        parts.append(f"{dtype} product {rate / 1000:,.0f} T/s")
+    copies = [one.copy_gigabytes_per_second for one in machines if one.copy_gigabytes_per_second]
+    if copies:
+        parts.append(f"copy {_range(copies)} GB/s")
+    for dtype in machine.product_gigaflops:
+        rates = [one.product_gigaflops[dtype] / 1000 for one in machines if dtype in one.product_gigaflops]
+        parts.append(f"{dtype} product {_range(rates)} T/s")
     parts.append(f"driver {machine.driver}, CUDA {machine.cuda}, torch {machine.torch}")
     return ", ".join(parts)
 
 
+def _range(numbers: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys(f"{number:,.0f}" for number in (min(numbers), max(numbers))))
+
+
 SAME_BYTES = "same bytes"
+
+_MEANINGS = {
+    "torch": "the shorter of eager and torch.compile",
+    "roofline": "the least time at the measured rates of a large copy and of torch's matmul, in percent of the median",
+    "copy": "the kernel's bytes per second, in percent of a large copy's",
+    SAME_BYTES: "the time of a copy of as many bytes, in percent of the median",
+    "x torch": "torch's time divided by the median, so above 1 the kernel is faster",
+}
+
+
+def column_meanings(timings: Sequence[Timing]) -> str:
+    """Return the meanings of the columns of ``median_table``."""
+    titles = ["torch", *_compared(timings)]
+    return ". ".join(f"{title}: {_MEANINGS[title]}" for title in titles) + "."
 
 
 def _compared(timings: Sequence[Timing]) -> list[str]:

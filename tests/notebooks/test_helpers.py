@@ -240,6 +240,7 @@ def test_h200_table(tmp_path: Path) -> None:
     (tmp_path / "h200.json").write_text(json.dumps({"version": 1, "exercises": {"softmax": entry}}))
     text = str(h200_table(tmp_path))
     assert "softmax" in text and "512 us" in text and "1.17" in text and "2026-01-02" in text and "NVIDIA H200" in text
+    assert "x torch: torch's time divided by the median" in text and "same bytes:" not in text
     assert "Not recorded yet: argmax" in str(h200_table(tmp_path, "softmax", "argmax"))
     entry["timings"] = [{**timing, "copy_us": 500.0}]
     (tmp_path / "h200.json").write_text(json.dumps({"version": 1, "exercises": {"softmax": entry}}))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.console import Group, RenderableType
@@ -17,9 +18,12 @@ from grader.judge.timing.recordings import recorded_day
 from grader.report.failures import paragraph
 from grader.report.notebook.panel import Panel
 from grader.report.notebook.places import lesson
-from grader.report.timings import machine_line, median_table, microseconds, render_bench
+from grader.report.timings import column_meanings, machine_line, median_table, microseconds, render_bench
 from grader.setup.errors import GraderError
 from grader.verdict import Timing
+
+if TYPE_CHECKING:
+    from grader.judge.timing.machine import Machine
 
 
 def h200_table(day: str | Path, *exercises: str) -> Panel:
@@ -36,8 +40,9 @@ def h200_table(day: str | Path, *exercises: str) -> Panel:
     if shown:
         rows.append(median_table(shown))
         rows.append(Text(""))
-        for line in dict.fromkeys(_origin(recorded[name]) for name in shown):
-            rows.append(paragraph(line, style="quiet", indent=0))
+        timings = [timing for of_kernel in shown.values() for timing in of_kernel]
+        rows.append(paragraph(column_meanings(timings), style="quiet", indent=0))
+        rows += [paragraph(line, style="quiet", indent=0) for line in _origins(recorded[name] for name in shown)]
     if missing or not names:
         command = f"grader bench {folder.name}/{missing[0]}" if missing else "grader bench --all"
         what = f"Not recorded yet: {', '.join(missing)}" if missing else "Not recorded yet"
@@ -136,10 +141,16 @@ def _timing(values: dict[str, Any]) -> Timing:
     return msgspec.convert(values, Timing)
 
 
-def _origin(entry: dict[str, Any]) -> str:
+def _origins(entries: Iterable[dict[str, Any]]) -> list[str]:
+    """Return a line for each GPU, software and date that measured some of the entries."""
     from grader.judge.timing.machine import Machine
 
-    return f"{machine_line(Machine(**entry['machine']), entry['device'])}, {entry['date']}"
+    machines: dict[tuple[str, ...], list[Machine]] = {}
+    for entry in entries:
+        machine = Machine(**entry["machine"])
+        origin = (entry["device"], entry["date"], machine.device, machine.driver, machine.cuda, machine.torch)
+        machines.setdefault(origin, []).append(machine)
+    return [f"{machine_line(origin[0], *measured)}, {origin[1]}" for origin, measured in machines.items()]
 
 
 def measure_here(exercise: str, file: str | Path | None = None) -> Panel:
