@@ -70,7 +70,7 @@ def verdict_of(exercise: Entry | Exercise, file: Path, last: str = STAGES[-1]) -
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give each block ten times as long, so that on a slow machine no correct kernel counts as an endless loop."""
+    """Give each block ten times as long, so that on a slow machine no kernel counts as an endless loop."""
     monkeypatch.setitem(driver.SETTINGS, "watchdog_seconds", "30")
 
 
@@ -110,6 +110,7 @@ def test_skeleton_builds_and_fails(entry: Entry, kernel: Path) -> None:
 WRONG = wrong_kernels()
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("wrong", WRONG, ids=[f"{w.entry.name}: {w.mistake.name}" for w in WRONG])
 def test_wrong_kernel_fails_for_the_right_reason(wrong: Wrong, kernels: Kernels) -> None:
     if fails_narrowed(wrong, kernels):
