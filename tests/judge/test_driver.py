@@ -203,12 +203,13 @@ def test_a_file_that_does_not_build_is_not_run(world: World) -> None:
 
 def test_a_file_that_nvcc_refuses_fails(world: World) -> None:
     gpu = SimpleNamespace(arch="sm_80")
-    resources = SimpleNamespace(compiler="nvcc", gpu=gpu, summary="8 registers", resources=lambda launches: [])
-    world.answer = SimpleNamespace(error=None, **resources.__dict__)
+    answer = {"compiler": "nvcc", "gpu": gpu, "summary": "8 registers"}
+    answer |= {"resources": lambda *_: [], "refused_launch": lambda *_: None}
+    world.answer = SimpleNamespace(error=None, **answer)
     verdict = world.check()
     assert verdict.passed and verdict.stages[0].summary == "compiles; 8 registers"
     seen: list[CheckEvent] = []
-    world.answer = SimpleNamespace(error=GraderError("it says no"), **resources.__dict__)
+    world.answer = SimpleNamespace(error=GraderError("it says no"), **answer)
     verdict = world.check(on_progress=seen.append)
     assert said(verdict) == "builds=failed correct=skipped safe=skipped efficient=skipped fast=skipped"
     assert not verdict.passed and verdict.score == 0.0

@@ -16,8 +16,8 @@ from grader.simulator.library import INCLUDE_DIR, INCLUDE_DIRS, build_objects, i
 from tests.simulator.harness import KERNELS
 
 RUNTIME = INCLUDE_DIR.parent / "runtime"
-PARTS = ("runtime", "submission_sandbox")
-SOURCES = sorted(path for part in PARTS for path in (INCLUDE_DIR.parent / part).glob("*.cpp"))
+PARTS = ("runtime", "checks", "submission_sandbox")
+SOURCES = sorted(path for part in PARTS for path in (INCLUDE_DIR.parent / part).rglob("*.cpp"))
 
 _SETTINGS = """
 extern "C" int sim_configure(const char*, const char*);
