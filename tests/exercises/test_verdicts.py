@@ -70,8 +70,11 @@ def verdict_of(exercise: Entry | Exercise, file: Path, last: str = STAGES[-1]) -
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give each block ten times as long, so that on a slow machine no kernel counts as an endless loop."""
-    monkeypatch.setitem(driver.SETTINGS, "watchdog_seconds", "30")
+    """Give each block three times as long, so that on a slow machine no kernel counts as an endless loop by mistake.
+
+    Kernels whose blocks wait for each other forever must still be stopped before the time limit of their case.
+    """
+    monkeypatch.setitem(driver.SETTINGS, "watchdog_seconds", "10")
 
 
 def must_pass(verdict: Verdict) -> None:
