@@ -76,15 +76,17 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
             f"{path} is inside the course's folder",
             "Move the instructor's file elsewhere: students have the course's folder.",
         )
+    data: dict[str, Any] = {}
     try:
-        file = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        file = msgspec.convert(data, _File)
     except OSError as error:
         raise GraderError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise GraderError(f"{path} is not TOML: {error}") from error
     except msgspec.ValidationError as error:
-        zone = "A date and time needs its zone: 2026-11-01T23:59:00+01:00." if "due" in str(error) else ""
-        raise GraderError(f"{path}: {error}", zone) from error
+        zone = "A date and time needs its zone: 2026-11-01T23:59:00+01:00." if "`datetime" in str(error) else ""
+        raise GraderError(f"{path}: {_in_points(data) or error}", zone) from error
     exercises = tuple(course.find(name).name for name in file.exercises)
     if drafts := {entry.name for entry in course.drafts} & set(exercises):
         raise GraderError(f"{path}: {min(drafts)} is a draft", "Take `draft = true` out of course.toml first.")
@@ -103,6 +105,17 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
     digest = hashlib.sha256(json.dumps([file.seed, exercises, cases]).encode()).hexdigest()
     policy = read_policy(file.points, file.late, file.extra, path, course, device)
     return Instructions(file.seed, exercises, cases, digest, policy)
+
+
+def _in_points(data: dict[str, Any]) -> str:
+    """Return the error in a table of points with its name, which msgspec's message for the whole file omits."""
+    tables = data.get("points", {})
+    for name, table in tables.items() if isinstance(tables, dict) else ():
+        try:
+            msgspec.convert(table, dict[str, Points])
+        except msgspec.ValidationError as error:
+            return f'[points."{name}"]: {error}'
+    return ""
 
 
 def _try(exercise: Exercise, case: Case, dtype: str, where: str) -> None:

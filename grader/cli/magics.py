@@ -262,13 +262,26 @@ class _Output:
             self._shown, self._said = text, time.monotonic()
 
 
+def _without_comment(line: str) -> str:
+    """Return the line up to a ``#`` that begins a word outside of quotes."""
+    quote = ""
+    for place, character in enumerate(line):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character == "#" and (place == 0 or line[place - 1].isspace()):
+            return line[:place]
+    return line
+
+
 class _Parser(argparse.ArgumentParser):
     """The parser of a magic's options. It reports an error as one message."""
 
     def read(self, line: str) -> argparse.Namespace | None:
         """Parse a line's arguments; return None after printing help."""
         try:
-            words = shlex.split(line, comments=True)
+            words = shlex.split(_without_comment(line))
         except ValueError as error:
             raise GraderError(
                 f"{self.prog}: {str(error).lower()} in {line.strip()!r}", self.format_usage().strip()

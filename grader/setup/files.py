@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -29,10 +30,24 @@ def write_file(path: str | Path, content: str | bytes) -> None:
     try:
         if path.is_symlink() or (path.exists() and not path.is_file()):
             path.write_bytes(data)
+        elif path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         else:
-            replace_file(path, data)
+            _replace_or_overwrite(path, data)
+    except FileExistsError as error:  # a file stands where the path has a folder
+        raise GraderError(f"cannot write {path}: {os.strerror(errno.ENOTDIR)}") from error
     except OSError as error:
         raise GraderError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _replace_or_overwrite(path: Path, data: bytes) -> None:
+    try:
+        replace_file(path, data)
+    except OSError as error:
+        # The folder may not be writable, or the file may be the target of a mount.
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY) or not path.is_file():
+            raise
+        path.write_bytes(data)
 
 
 def make_folder(path: Path) -> None:

@@ -67,6 +67,8 @@ def test_a_file_is_loaded_into_a_cell(notebook: Notebook) -> None:
     notebook.shell.set_next_input = lambda text, replace: written.append((text, replace))
     assert notebook.run("%kernel first  # put the exercise's file into this cell")[0]
     assert written == [("%%kernel day01_start/first\n// TODO: first\n", True)]
+    _, shown = notebook.run("%grade first --file 'week #1/no#2.cu' # it's the second")
+    assert "week #1/no#2.cu" in shown and "closing" not in shown
 
 
 def test_hints_and_progress(notebook: Notebook) -> None:

@@ -192,7 +192,12 @@ class BuildCache:
     def _lock(self, key: str, what: str) -> Iterator[None]:
         """Hold the lock of an entry. After a timeout, go on without it."""
         path = self._locks / f"{key}.lock"
-        with open(path, "a+", encoding="ascii") as file:
+        try:
+            file = open(path, "a+", encoding="ascii")  # noqa: SIM115
+        except PermissionError:  # a process of another user left it
+            yield
+            return
+        with file:
             if self._acquire(file, what):
                 file.truncate(0)
                 print(os.getpid(), file=file, flush=True)
@@ -229,7 +234,7 @@ class BuildCache:
             time.sleep(0.02 if waited < 1.0 else 0.1)
 
     def _trim(self) -> None:
-        """Remove the least recently used entries until the size limit is met, and what killed processes left."""
+        """Remove the least recently used entries until the size limit is met, and leftovers of killed processes."""
         limit = _limit_bytes()
         now = time.time()
         if not self._due(now):
@@ -247,10 +252,10 @@ class BuildCache:
                 if entry.stat().st_mtime == used:  # not used again since the scan
                     total -= size
                     _remove(entry, self._building)
-        for left in self._building.iterdir():
+        for left in (*self._building.iterdir(), *self._locks.iterdir()):
             with contextlib.suppress(OSError):
                 if now - left.stat().st_mtime > _LEFT_SECONDS:
-                    shutil.rmtree(left)
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()
 
     def _due(self, now: float) -> bool:
         """Return whether the last scan was long enough ago. If so, record that one takes place now."""

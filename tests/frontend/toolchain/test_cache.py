@@ -95,12 +95,14 @@ def test_a_lock_file_that_nobody_holds_is_no_lock(cache, notices, monkeypatch):
 
 @pytest.mark.parametrize("seconds, stays", [(5, True), (4000, False)])
 def test_an_old_folder_of_an_unfinished_build_is_removed(cache, seconds, stays):
-    lock_of(cache)
+    lock = lock_of(cache).with_name("killed.lock")
+    lock.touch()
     begun = cache.folder / "v1" / "building" / f"{KEY[:12]}.abcd"
     begun.mkdir(parents=True)
-    os.utime(begun, times=(time.time() - seconds,) * 2)
+    for left in (begun, lock):
+        os.utime(left, times=(time.time() - seconds,) * 2)
     cache.get(KEY, write, "x")
-    assert begun.exists() == stays
+    assert begun.exists() == lock.exists() == stays
 
 
 def test_without_locks_the_entry_is_built(cache, monkeypatch):
@@ -108,6 +110,15 @@ def test_without_locks_the_entry_is_built(cache, monkeypatch):
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr(cache_module.fcntl, "flock", flock)
+    assert cache.get(KEY, write, "x")[1] is False and cache.find(KEY)
+
+
+def test_a_lock_of_another_user_does_not_stop_a_build(cache, monkeypatch):
+    def refused(*arguments: object, **options: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    lock_of(cache)
+    monkeypatch.setattr(cache_module, "open", refused, raising=False)
     assert cache.get(KEY, write, "x")[1] is False and cache.find(KEY)
 
 
