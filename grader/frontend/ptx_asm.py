@@ -216,6 +216,7 @@ class _Ptx:
         assert name is not None
         if name.startswith("mma<"):
             return [guard + self._mma(opcode, name, parts)]
+        self._check_registers(opcode, parts)
         if opcode.startswith("ld"):
             parts = [*parts[-1:], *parts[:-1]]
         values = [value for part in parts for value in self._values(part)]
@@ -226,6 +227,17 @@ class _Ptx:
                 raise UnknownPtx(f"the PTX instruction {opcode} has no operands")
             name = name.format(values.pop(0))
         return [f"{guard}::sim::ptx::{name}({', '.join(values)})"]
+
+    def _check_registers(self, opcode: str, parts: Sequence[str]) -> None:
+        """Raise an error if a load or store does not have as many registers as its .vN or .xN says."""
+        memory = re.match(r"(ld|st)(?:u|matrix|\.async)?\.(?!bulk)", opcode)
+        if memory is None or len(parts) < 2:
+            return
+        vector = re.search(r"\.[vx](\d)(?=\.)", opcode)
+        wanted = int(vector[1]) if vector else 1
+        given = len(self._values(parts[0 if memory[1] == "ld" else 1]))
+        if given != wanted:
+            raise UnknownPtx(f"{opcode} has {wanted} register{'s' if wanted > 1 else ''} of data, not {given}")
 
     def _mma(self, opcode: str, name: str, parts: Sequence[str]) -> str:
         """Translate mma.sync. The C++ function takes the operands A, B and C first, and then the results."""

@@ -33,6 +33,21 @@ def test_a_product_with_other_than_its_registers_is_refused():
         asm(MMA.replace("%5", ",%5") + ' : "+r"(d0), "+r"(d1) : "r"(a0), "r"(a1), "r"(b0), "r"(b1));')
 
 
+@pytest.mark.parametrize(
+    ("text", "operands", "registers"),
+    [
+        ("ld.global.v4.f32 {%0,%1}, [%2];", '"=f"(a), "=f"(b) : "l"(p)', 4),
+        ("ld.acquire.gpu.global.u32 {%0,%1}, [%2];", '"=r"(a), "=r"(b) : "l"(p)', 1),
+        ("st.global.v2.u32 [%0], %1;", ': "l"(p), "r"(a)', 2),
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1}, [%2];", '"=r"(a), "=r"(b) : "r"(p)', 4),
+        ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1,%2};", ': "r"(p), "r"(a), "r"(b)', 1),
+    ],
+)
+def test_a_load_or_store_with_other_than_its_registers_is_refused(text, operands, registers):
+    with pytest.raises(RewriteError, match=f"has {registers} registers? of data"):
+        asm(f'asm volatile("{text}" : {operands});')
+
+
 def test_addresses_predicates_and_declared_registers():
     text = asm(
         'asm volatile("{ .reg .pred p; setp.ne.b32 p, %0, 0; @p cp.async.cg.shared.global [%1], [%2+16], 16; }"'

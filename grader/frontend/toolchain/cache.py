@@ -204,7 +204,10 @@ class BuildCache:
                 try:
                     yield
                 finally:
-                    path.unlink(missing_ok=True)
+                    if os.fstat(
+                        file.fileno()
+                    ).st_nlink:  # else this is a file of an earlier holder, and path another one
+                        path.unlink(missing_ok=True)
                     fcntl.flock(file, fcntl.LOCK_UN)  # closing is not enough if a forked process has a copy of the file
             else:
                 yield

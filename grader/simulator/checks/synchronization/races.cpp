@@ -425,7 +425,7 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
             if (stored && !access.stores && site.space == Space::global && set.serial() >= the_launch.first_serial)
                 keep_atomic_as_write(thread, cell);
             become_set(thread, cell, site.id, kind);
-        } else if (thread.block->exact || set.pending() || kinds_of(cell) != kind) {
+        } else if (thread.block->exact || set.pending() || thread.epoch.pending() || kinds_of(cell) != kind) {
             add_member(thread, cell, site.id, kind);
         } else if (set.without_lane() != thread.warp_covered.with_atomic(true)) {
             share(thread, cell, site.id);

@@ -123,7 +123,7 @@ Epoch epoch_of_list(Epoch last, bool pending) {
 }
 
 void end_members(ReaderSet& members, ShadowCell& cell, Epoch last, uint16_t site, bool atomic) {
-    cell.reads = epoch_of_list(last, cell.reads.pending()).with_atomic(atomic);
+    cell.reads = epoch_of_list(last, cell.reads.pending() || last.pending()).with_atomic(atomic);
     cell.read_site = site;
     members.reads = cell.reads;
 }

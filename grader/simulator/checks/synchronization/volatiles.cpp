@@ -20,13 +20,17 @@ ShadowCell* cell_at(const Region& region, uintptr_t address) {
     return region.cells ? region.cells + ((address - region.base) >> region.shift) : nullptr;
 }
 
+uintptr_t start_of_cell(const Region& region, uintptr_t address) {
+    return region.base + ((address - region.base) >> region.shift << region.shift);
+}
+
 void mark(uintptr_t address, unsigned bytes) {
     const Region* region = find_region(address);
     if (!region) return;
     for (unsigned byte = 0; byte < bytes; byte += 1u << region->shift) {
         if (ShadowCell* cell = cell_at(*region, address + byte)) {
             cell->second.set_synchronizes();
-            polled.at(address + byte) = true;
+            polled.at(start_of_cell(*region, address + byte)) = true;
         }
     }
 }
@@ -92,7 +96,8 @@ void report_held_races() {
         const void* atomic = atomic_side(race.finding);
         bool exempt =
             atomic ? waits_at.find(reinterpret_cast<uint64_t>(atomic)) != nullptr : cell && cell->second.synchronizes();
-        if (!exempt && !is_polled(race.address)) add_finding(race.finding);
+        bool threads_poll = region && is_polled(start_of_cell(*region, race.address));
+        if (!exempt && !threads_poll) add_finding(race.finding);
     }
     forget_held_races();
 }
