@@ -1,9 +1,9 @@
 """Translates inline PTX, ``asm volatile("mma.sync... ;" : outputs : inputs)``, to calls of functions of ``sim::ptx``.
 
 Each PTX instruction becomes a call of one function, which :mod:`grader.frontend.ptx_instructions` selects; the operands
-keep their order, but loads and mma.sync take their results last, as many as there are. Registers that the PTX text
-declares become variables, guard predicates become ``if`` statements, and labels become C++ labels. An instruction that
-is not in the tables is an error.
+keep their order, but loads and mma.sync take their results last, because the number of results varies. Registers that
+the PTX text declares become variables, guard predicates become ``if`` statements, and labels become C++ labels. An
+instruction that is not in the tables is an error.
 """
 
 from __future__ import annotations

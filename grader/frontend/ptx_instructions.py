@@ -1,8 +1,8 @@
 """Tables that map PTX instructions to functions of ``simulator/include/sim/ptx.h``.
 
-An opcode such as ``ld.global.nc.L1::no_allocate.v4.f32`` is a name followed by modifiers. Each row of the tables is a
-pattern for opcodes, with a template of the function's name and template arguments. The template contains the parts
-that the pattern captures (type, space, rounding ...) in braces, as ``_MEANINGS`` translates them to C++.
+An opcode such as ``ld.global.nc.L1::no_allocate.v4.f32`` is a name followed by modifiers. Each row of the tables has a
+pattern for opcodes, and a template for the C++ function's name and template arguments. In braces, the template names
+the parts that the pattern captures (type, space, rounding ...). ``_MEANINGS`` translates these parts to C++.
 Modifiers that are only hints, such as ``L1::no_allocate``, are matched and ignored.
 """
 
@@ -177,12 +177,12 @@ def _reduction(name: str) -> str:
 
 
 def _relation(name: str) -> str:
-    """Return a relation of ``setp``, and whether it is negated: ``ltu``, for example, is the negation of ``ge``."""
+    """Return the template arguments for a relation of ``setp``. ``ltu``, for example, is the negation of ``ge``."""
     opposite = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}.get(name)
     return f"::sim::ptx::Compare::{opposite or name}, {_truth(opposite)}"
 
 
-# What a captured part becomes in a template, by the part's name. Other parts stay as they are.
+# The C++ text for a captured part, by the part's name. Other parts are inserted unchanged.
 _MEANINGS: dict[str, Callable[[str], str]] = {
     **dict.fromkeys(("amount", "by_row", "counted", "drops", "of_a", "read", "relu", "t"), _truth),
     "expects": lambda part: "_expect_tx" if part else "",

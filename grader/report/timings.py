@@ -144,7 +144,7 @@ def render_bench(report: BenchReport, verbose: bool = False) -> RenderableType:
 
 
 def machine_line(device: str, *machines: Machine) -> str:
-    """Describe the machine that measured in one line; its rates are ranges if it measured them several times."""
+    """Describe the measuring machine in one line. A rate that was measured several times becomes a range."""
     machine = machines[0]
     if device != "cuda":
         return f"host time of the simulator on {machine.device or 'this machine'}: not a GPU's time"

@@ -21,9 +21,9 @@ _LOCK = re.compile(r"\bwhile\b.*(?:CAS|Exch|exchange|test_and_set)")
 _TAKES_A_NUMBER = re.compile(
     r"(?:(?<![=!<>])=(?!=)|\breturn\b)[^;]*?(?:\batomic(?:Add|Inc|Sub|Dec)\w*|fetch_(?:add|sub))\((?!.*,\s*0[uU]?\))"
 )
-"""A line of source that keeps the old value of a counter, as a kernel does that takes tiles from a queue.
+"""Matches a line that stores or returns the old value of a counter, for example to take a tile from a queue.
 
-Adding 0 only reads the counter.
+An addition of 0 only reads the counter, so it does not match.
 """
 
 

@@ -43,7 +43,7 @@ class Location:
     inside: str = ""
     """If this place calls a function of a course header: the line there, such as ``llmk/reduce.cuh:31``."""
     in_kernel: int = 0
-    """The line of the kernel itself: another than ``line`` if the place is in a function that the kernel calls."""
+    """The line in the kernel itself. It differs from ``line`` if the place is in a function that the kernel calls."""
 
 
 UNKNOWN = Location()

@@ -8,10 +8,10 @@ clones of the repositories, ``OWNER+NAME`` or ``OWNER/NAME``, bare or not. ``--f
 
 Each commit is unpacked into a scratch folder. A file with a main function is compiled and run as it is. For a file of
 kernels, a launcher is generated: it passes an array for each pointer and a number for each other parameter. Programs
-run like ``grader run --jail`` does, with all checks and one worker, first without and then with ``--reverse``. The runs
-of a file end at the first finding. Each
-result is appended to FOLDER/suites.jsonl at once. The run after an interruption skips the files in it, unless
-``--again`` is given. ``--record`` writes lessons/can_i_believe_this/suites.json.
+run as under ``grader run --jail``, with all checks and one worker, first without and then with ``--reverse``. After the
+first finding, the other runs of a file are skipped. Each result is appended to FOLDER/suites.jsonl at once. The run
+after an interruption skips the files in it, unless ``--again`` is given. ``--record`` writes
+lessons/can_i_believe_this/suites.json.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A file in ``corpus/`` contains both: if ``CLEAN`` is defined, the fault is fixed. Its launcher is always
 ``run(const T* x, T* out, int n, cudaStream_t stream)`` with n elements in x and out. A comment ``// n = 96 elements``
-near the top sets n, otherwise n is 1000. Headers in ``corpus/`` have what many files
-need. Every line at which the simulator must report a finding is marked:
+near the top sets n, otherwise n is 1000. Headers in ``corpus/`` contain code that many files share. Every line at which
+the simulator must report a finding is marked:
 
     out[i] = 2 * x[i];  // expected finding: out_of_bounds
 

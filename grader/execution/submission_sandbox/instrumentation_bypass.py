@@ -103,8 +103,8 @@ def _bypassing_words(source: Source) -> Iterator[str]:
 def kernel_attributes(plan: Plan, run: RunCommand) -> dict[tuple[str, str], list[str]]:
     """Return the arguments of attributes that only the compiler's preprocessor can find, by attribute and kernel.
 
-    The front end cannot expand a macro with several definitions, or in an ``#if``. The result lacks kernels whose
-    overloads have different arguments.
+    The front end cannot expand a macro that has several definitions, or one that is defined in an ``#if``. The result
+    omits kernels whose overloads have different arguments.
     """
     if not any(unexpanded_with(plan.source, attribute) for attribute in _CHECKED):
         return {}

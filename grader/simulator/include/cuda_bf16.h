@@ -1,5 +1,5 @@
 // __nv_bfloat16 and the pair __nv_bfloat162. A bfloat16 is the upper half of a float, so it has the range of float and
-// 8 bits of precision. Most of it is in sim/half_type.h and sim/half_functions.h.
+// 8 bits of precision. Most of the implementation is in sim/half_type.h and sim/half_functions.h.
 #pragma once
 
 #include "cuda_fp16.h"

@@ -1,4 +1,4 @@
-// What kernels of the corpus do before and after the tcgen05 instructions that they are about. The block has 128
+// Code that the kernels of the corpus run before and after the tcgen05 instructions that they test. The block has 128
 // threads.
 #pragma once
 

@@ -126,7 +126,7 @@ class Phases {
             const Epoch pending = written.by->epoch.with_time(Epoch::time_pending);
             replace_write(written, pending);
             written.pending = pending;
-            // The grid barrier does not order the arrival, so its epoch must not be before the barrier.
+            // The grid barrier does not order the arrival, so the arrival's epoch must not precede the barrier.
             const uint32_t time = written.by->block->barrier_time;
             written.arrived = written.by->epoch.with_time(time).with_atomic(written.arrived.atomic());
         }

@@ -190,7 +190,7 @@ struct WorkerState {
     NumberSet* numbers;          // scratch space for counting requests
     Segment tables;              // the last segment in which constants of a kernel library were found
     Segment virtual_tables;      // the last segment found with constants that contain addresses
-    uintptr_t table_pieces[64];  // the last pieces of constants that it read; a cache of LaunchState::table_pieces
+    uintptr_t table_pieces[64];  // the pieces of constants that the worker read last; caches LaunchState::table_pieces
     uint64_t launch;             // launch for which the caches are valid
     Growable<Overwritten> overwritten;  // parallel_blocks.h
     SpinLock* held;

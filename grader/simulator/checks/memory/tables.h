@@ -1,7 +1,7 @@
 // Tables of constants outside of __constant__ memory: `static const` and `constexpr` arrays.
 //
-// A GPU reads such a table from global or local memory. Here it lies in the read-only data of the kernel's library, whose
-// reads are not counted. So a submission may read only small tables.
+// A GPU reads such a table from global or local memory. The simulator reads it from the read-only data of the kernel's
+// library, and does not count these reads. So a submission may read only small tables.
 #pragma once
 
 #include "checks/core/site.h"

@@ -123,7 +123,7 @@ void report_cell_race(const ThreadState& thread, const ShadowCell& cell, const A
                 other_site, other_access);
 }
 
-// Returns how the member of the cell's set that conflicts with an access accessed the cell.
+// Returns the kind of access by the conflicting member of the cell's set.
 Access access_of(const ShadowCell& cell, const Conflict& conflict) {
     if (is_operand_mark(cell.reads)) return Access::operand_read;
     if (!conflict.epoch.pending()) return access_of(cell, conflict.kind);

@@ -117,7 +117,7 @@ ReaderSet* begin_members(ShadowCell& cell) {
 
 // Returns the epoch of a cell whose set has a list. It differs from every earlier `reads` of the record and from the
 // epoch of every single reader, so members_of() can detect an outdated record. While a member is pending, the set is
-// pending too, so that no barrier orders it. A pending epoch of many blocks would mark operands of wgmma (wgmma.h).
+// pending too, so no barrier orders it. It has one_block, because pending with many_blocks marks an operand (wgmma.h).
 Epoch epoch_of_list(Epoch last, bool pending) {
     return pending ? last.with_time(Epoch::time_pending).with_sharing(one_block) : last.with_sharing(many_blocks);
 }

@@ -9,11 +9,11 @@
 //     place until the value changes.
 //   - A thread writes the location directly after a fence, unless an atomic or volatile read directly precedes the
 //     fence.
-// - Two volatile accesses are no race if an atomic operation accesses the location before its memory is freed.
-// - A volatile write and an atomic operation are no race if threads may wait by that operation: it compares and swaps,
-//   or has left a value unchanged.
+// - Two volatile accesses are not a race if an atomic operation accesses the location before its memory is freed.
+// - A volatile write and an atomic operation are not a race if threads may wait by that operation. They may if it is a
+//   compare-and-swap, or if it has left a value unchanged.
 //
-// Such a case often occurs only after the race, so the finding is held until the launch ends.
+// An exception often becomes known only after the race, so the finding is held until the launch ends.
 #pragma once
 
 #include "checks/core/state.h"

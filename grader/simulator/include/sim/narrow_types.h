@@ -134,8 +134,8 @@ struct NarrowFour {
         __nv_##width##x4_##name() = default;                                                                \
     };
 
-// The conversions between the numbers of a width and half, bfloat16 and pairs. They build on those of one float and one
-// double, whose further parameters are `first` and `second`, and on sim::decode_<width>.
+// Conversions between numbers of a width (fp4, fp6, fp8) and half, bfloat16 and pairs of them. They call the
+// conversions of one float and of one double, whose other parameters are `first` and `second`, and sim::decode_<width>.
 #define SIM_NARROW_CONVERSIONS(width, stride, First, first, Second, second)                                        \
     SIM_INLINE __nv_##width##_storage_t __nv_cvt_halfraw_to_##width(__half_raw x, First first, Second second) {    \
         return __nv_cvt_float_to_##width(__half2float(__half(x)), first, second);                                  \

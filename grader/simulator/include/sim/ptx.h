@@ -6,8 +6,8 @@
 //   asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(a) : "r"(b), "r"(mask));
 //   ::sim::ptx::shfl<::sim::Shuffle::exclusive_or>((a), (b), (mask), 0x1f, 0xffffffff);
 //
-// Results come first, by reference, into variables of any type of the right size. (A load takes its address before its
-// one, two or four results.) PTX registers have a size but few type rules, so a float may be passed where 32 bits are
+// Results come first, by reference, into variables of any type of the right size. (Loads, ldmatrix and mma.sync take
+// their results last.) PTX registers have a size but few type rules, so a float may be passed where 32 bits are
 // expected. An address is a generic pointer or its number for global memory; for shared memory it is an offset in the
 // block's shared window (__cvta_generic_to_shared).
 //
@@ -541,8 +541,8 @@ SIM_INLINE void lop3(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> c, int t
     }
     put(d, result);
 }
-// setp and selp. Comparisons of floats with NaN are false. The unordered forms (neu, ltu, ...) are true: they are the
-// negations of the opposite relations.
+// setp and selp. Ordered comparisons of floats (ne, lt, ...) are false if an operand is NaN. The unordered forms (neu,
+// ltu, ...) are then true: each one negates an ordered comparison, as ltu negates ge.
 enum class Compare { eq, ne, lt, le, gt, ge };
 template <Compare RELATION, typename T>
 SIM_INLINE bool compare(T a, T b) {
@@ -570,8 +570,8 @@ SIM_INLINE void selp(D& d, In<T> a, In<T> b, bool condition) {
     put(d, condition ? a.value : b.value);
 }
 
-// Arithmetic of f16x2 and bf16x2 in registers of 32 bits, and of f16 and bf16 in registers of 16 bits. For the latter,
-// the upper half of the pair is zero and dropped.
+// Arithmetic of f16x2 and bf16x2 in 32-bit registers, and of f16 and bf16 in 16-bit registers. A 16-bit operand becomes
+// a pair whose upper half is zero, and the upper half of the result is dropped.
 template <typename Pair>
 SIM_INLINE Pair pair_of(uint32_t bits) {
     Pair pair;

@@ -1,4 +1,4 @@
-// A volatile write releases a lock that threads take by an atomic operation, and sets a flag that they poll by one.
+// Volatile writes release a lock and set a flag. Threads take the lock, and poll the flag, by atomic operations.
 // n = 20 elements
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
-// A bulk copy is in flight at a grid barrier. Afterwards one thread waits for it, and announces it by a flag without an
-// order. The others read the data.
+// A bulk copy is in flight at a grid barrier. Afterwards one thread waits for the copy, and sets a flag by a relaxed
+// store, which orders nothing. The other threads read the data.
 // n = 128 elements
 #include <cooperative_groups.h>
 #include <cuda/atomic>
