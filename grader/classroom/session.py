@@ -304,11 +304,14 @@ class Session:
         }
 
         # If an exercise was renamed, a file with the present name has priority over one with a former name.
-        # A copy that a browser named, and a file in a deeper folder, count only where there is no other file.
-        def rank(place: str) -> tuple[bool, bool, int, str]:
+        # A file in an archive within the submission, one that a browser renamed as a copy, one in a folder that is not
+        # its day's, or one in a deeper folder counts only if there is no other file.
+        def rank(place: str) -> tuple[bool, bool, bool, bool, int, str]:
             path = PurePosixPath(place)
+            packed = any(parent.suffix.lower() == ".zip" for parent in path.parents)
             copied = _without_copy(path.stem) != path.stem.lower()
-            return not days.isdisjoint(path.parts), copied, len(path.parts), place
+            elsewhere = len(path.parts) > 1 and path.parent.name not in {entry.day for entry in self.entries.values()}
+            return not days.isdisjoint(path.parts), packed, copied, elsewhere, len(path.parts), place
 
         places = sorted(submission.kernels, key=rank)
         for former in (False, True):

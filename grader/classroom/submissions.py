@@ -30,7 +30,7 @@ MOST_DEPTH = 40
 """The maximum depth of nested folders."""
 _NOT_READ = (".cu", ".py", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2")
 """Suffixes of files that may be a student's work but are not read. They are reported."""
-_CANVAS = re.compile(r"(?P<student>[^\W\d_][^_]*)(?:_LATE)?_(?P<number>\d+)_\d+_(?P<file>.+)")
+_CANVAS = re.compile(r"(?P<student>[^\W\d_][^_]*)(?:_LATE)?_(?P<number>\d+)_(?P<attachment>\d+)_(?P<file>.+)")
 """The name of an attachment in Canvas's archive: the student's name and number, the attachment's number, the file."""
 
 
@@ -116,18 +116,34 @@ def find_submissions(folder: Path) -> list[Submission]:
 
 
 def _attachments(paths: Sequence[Path]) -> dict[Path, list[Path]]:
-    """Return each attachment from Canvas with all of its student, where these are not a single archive."""
-    by_student: dict[tuple[str, str], list[Path]] = defaultdict(list)
-    for path in paths:
-        name = _CANVAS.fullmatch(path.name)
-        if name and (_is_archive(path.name) or _is_kernel(path.name)) and path.is_file() and not path.is_symlink():
-            by_student[name["student"], name["number"]].append(path)
+    """Return, for each attachment from Canvas, all attachments of its student. Omit a student's only archive."""
+    files = [path for path in paths if path.is_file() and not path.is_symlink() and not path.name.startswith(".")]
+    names = {path: _CANVAS.fullmatch(path.name) for path in files}
+    work = [path for path in files if _is_archive(path.name) or _is_kernel(path.name)]
+    if not _are_from_canvas([names[path] for path in work]):
+        return {}
+    by_student: dict[str, list[Path]] = defaultdict(list)
+    for path, name in names.items():
+        if name:
+            by_student[name["number"]].append(path)
     return {
         path: together
         for together in by_student.values()
-        if len(together) > 1 or not _is_archive(together[0].name)
+        if not set(together).isdisjoint(work) and (len(together) > 1 or not _is_archive(together[0].name))
         for path in together
     }
+
+
+def _are_from_canvas(names: Sequence[re.Match[str] | None]) -> bool:
+    """Return whether files are named as Canvas names them, and not only like that, as ``lab_3_01_ann.zip`` is."""
+    found = [name for name in names if name]
+    students = {(name["number"], name["student"]) for name in found}
+    if len({name["attachment"] for name in found}) < len(names) or len({number for number, _ in students}) < len(
+        students
+    ):
+        return False
+    several = len({student for _, student in students}) > 1
+    return several or all(int(name["attachment"]) >= 100 for name in found)
 
 
 def read_submission(student: str, folder: Path) -> Submission:
@@ -203,17 +219,19 @@ def _from_attachments(paths: Sequence[Path]) -> dict[str, bytes]:
 
 def _from_paths(paths: Mapping[str, Path]) -> dict[str, bytes]:
     kernels: dict[str, bytes] = {}
+    problems: list[Refused] = []
     total = 0
     for name, path in paths.items():
         # learning systems nest archives in this way
         if _is_archive(path.name):
-            inside = {f"{name}/{place}": content for place, content in _from_archive(path).items()}
+            inside = _nested(name, lambda path=path: _from_archive(path), problems)  # type: ignore[misc]
             total += sum(map(len, inside.values()))
             _check_size(name, 0, total)
-            kernels.update(inside)
+            _add(kernels, inside)
             continue
-        if not _is_read(path.name):
-            if not path.name.startswith("."):
+        base = PurePosixPath(name).name
+        if not _is_read(base):
+            if not base.startswith("."):
                 kernels[name] = b""
             continue
         with _open(path) as file:
@@ -221,7 +239,29 @@ def _from_paths(paths: Mapping[str, Path]) -> dict[str, bytes]:
         total += len(content)
         _check_size(name, len(content), total)
         kernels[name] = content
-    return kernels
+    return _unless_all_failed(kernels, problems)
+
+
+def _nested(name: str, read: Callable[[], dict[str, bytes]], problems: list[Refused]) -> dict[str, bytes]:
+    """Return the files of an archive in a submission; only its name, and the reason in ``problems``, if it is bad."""
+    try:
+        return {f"{name}/{place}": content for place, content in read().items()}
+    except Refused as problem:
+        problems.append(Refused(f"in {shown(name)}: {problem}"))
+        return {name: b""}
+
+
+def _add(files: dict[str, bytes], inside: dict[str, bytes]) -> None:
+    files.update(inside)
+    if len(files) > MOST_ENTRIES:
+        raise Refused(f"it holds more than {MOST_ENTRIES} files, with those of its archives")
+
+
+def _unless_all_failed(files: dict[str, bytes], problems: list[Refused]) -> dict[str, bytes]:
+    """Return the files. Raise the first problem of an archive if there is no kernel besides."""
+    if problems and not any(_is_kernel(PurePosixPath(name).name) for name in files):
+        raise problems[0]
+    return files
 
 
 def _files(folder: Path) -> list[str]:
@@ -268,6 +308,7 @@ def _from_archive(path: Path) -> dict[str, bytes]:
 def _unzipped(file: BinaryIO, nested: bool = False) -> dict[str, bytes]:
     """Return the files of an archive, and of the archives in it. ``nested``: it is in another archive."""
     kernels: dict[str, bytes] = {}
+    problems: list[Refused] = []
     try:
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
@@ -283,10 +324,11 @@ def _unzipped(file: BinaryIO, nested: bool = False) -> dict[str, bytes]:
                     continue
                 if _is_archive(base) and not nested:
                     with archive.open(member) as packed:
-                        inside = _unzipped(io.BytesIO(packed.read(MOST_BYTES)), nested=True)
+                        inner = io.BytesIO(packed.read(MOST_BYTES))
+                    inside = _nested(name, lambda inner=inner: _unzipped(inner, nested=True), problems)  # type: ignore[misc]
                     total += sum(map(len, inside.values()))
                     _check_size(name, 0, total)
-                    kernels.update({f"{name}/{place}": content for place, content in inside.items()})
+                    _add(kernels, inside)
                     continue
                 if not _is_read(base):
                     if not base.startswith("."):
@@ -305,7 +347,7 @@ def _unzipped(file: BinaryIO, nested: bool = False) -> dict[str, bytes]:
         if isinstance(error, (Refused, OSError)):
             raise
         raise Refused(f"it is damaged: {error}") from error
-    return kernels
+    return _unless_all_failed(kernels, problems)
 
 
 def _nickname(content: bytes) -> str:

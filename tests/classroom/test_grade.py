@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from random import Random
 
@@ -167,11 +168,17 @@ def test_files_that_are_not_graded_are_named(course: Course, hand_in, tmp_path: 
         (folder / copy).parent.mkdir(exist_ok=True)
         (folder / copy).write_text(WRONG)
     hand_in("dan", "\n")
+    (folder / "eve/old").mkdir(parents=True)
+    (folder / "eve/old/twice.cu").write_text(WRONG)
+    with zipfile.ZipFile(folder / "eve/backup.zip", "w") as backup:
+        backup.writestr("day01_start/twice.cu", WRONG)
+    (folder / "eve/exercises/day01_start").mkdir(parents=True)
+    (folder / "eve/exercises/day01_start/twice.cu").write_text(KERNEL)
     out = tmp_path / "out"
     assert run(["grade", str(folder), "--out", str(out), "--workers", "1", "--exercise", "twice"]) == 0, (
         capsys.readouterr()
     )
-    assert grades(out) == {"ann": "10", "bob": "0", "cy": "10", "dan": "0"}
+    assert grades(out) == {"ann": "10", "bob": "0", "cy": "10", "dan": "0", "eve": "10"}
     assert "no exercise has that name: thrice.cu" in (out / "ann/feedback.txt").read_text()
     assert (
         "same exercise, or the exercise was not requested: before/twice.cu, twice (1).cu"

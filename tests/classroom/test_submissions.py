@@ -167,6 +167,58 @@ def test_attachments_of_a_student_in_canvas(tmp_path: Path) -> None:
     assert any("holds 'two.zip' twice" in submission.refused for submission in find_submissions(tmp_path))
 
 
+def write_archive(path: Path, **members: bytes | str) -> bytes:
+    """Write an archive with members of these names, a suffix after two underscores; return its content."""
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in members.items():
+            file.writestr(name.replace("__", "."), content)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["lab_3_01_ann", "lab_3_02_bob"],
+        ["hw1_2026_11_ann", "hw1_2026_11_bob", "hw1_2026_12_eve"],
+        ["doe_12_301_work", "roe_12_302_work"],
+        ["doe_12_301_work", "ann"],
+    ],
+)
+def test_archives_that_only_look_like_those_of_canvas_are_not_merged(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        write_archive(tmp_path / f"{name}.zip", twice__cu="kernel")
+    assert [submission.student for submission in find_submissions(tmp_path)] == sorted(names)
+
+
+def test_other_attachments_in_canvas_belong_to_their_student(tmp_path: Path) -> None:
+    (tmp_path / "doe_12_301_twice.cu").write_text("kernel")
+    (tmp_path / "doe_12_302_notes.rar").write_text("notes")
+    (tmp_path / "doe_12_303_leaderboard.txt").write_text("nick")
+    write_archive(tmp_path / "roe_13_304_work.zip", twice__cu="kernel")
+    found = {submission.student: submission for submission in find_submissions(tmp_path)}
+    assert sorted(found) == ["doe_12_301_twice", "roe_13_304_work"]
+    assert list(found["doe_12_301_twice"].kernels) == ["twice.cu"] and found["doe_12_301_twice"].nickname == "nick"
+
+
+def test_a_bad_archive_does_not_lose_the_kernels_beside_it(tmp_path: Path) -> None:
+    many = write_archive(tmp_path / "many", **{f"file{number}__h": "" for number in range(501)})
+    write_archive(tmp_path / "ann.zip", twice__cu="kernel", data__zip=b"no archive", headers__zip=many)
+    write_archive(tmp_path / "bob.zip", data__zip=b"no archive")
+    (tmp_path / "many").unlink()
+    ann, bob = find_submissions(tmp_path)
+    assert list(ann.kernels) == ["twice.cu"] and not ann.refused
+    assert "in 'data.zip': it is not a readable zip archive" in bob.refused
+
+
+def test_archives_in_an_archive_share_its_limit_of_files(tmp_path: Path) -> None:
+    inner = write_archive(tmp_path / "inner", **{f"file{number}__cu": "" for number in range(300)})
+    (tmp_path / "inner").unlink()
+    write_archive(tmp_path / "ann.zip", one__zip=inner)
+    write_archive(tmp_path / "bob.zip", one__zip=inner, two__zip=inner)
+    ann, bob = find_submissions(tmp_path)
+    assert not ann.refused and "more than 500 files, with those of its archives" in bob.refused
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
 def test_text_encodings_and_line_ends(encoding: str) -> None:
     assert "// größer" in in_utf8("// größer\r\n".encode(encoding)).decode()

@@ -39,7 +39,8 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
     head = rows[0]
     column = _assignment(head, assignment, gradebook)
     kept = [index for index, name in enumerate(head) if name in WHO]
-    by_key = {key: grade for grade in grades for key in _keys(grade)}
+    # If two submissions have the same student, such as one that was refused, the better one counts.
+    by_key = {key: grade for grade in sorted(grades, key=lambda one: one.total) for key in _keys(grade)}
     identifier, login = head.index("ID"), head.index("SIS Login ID") if "SIS Login ID" in head else -1
     written = [[*(head[index] for index in kept), head[column]]]
     found = set()
