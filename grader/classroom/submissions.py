@@ -138,9 +138,8 @@ def _are_from_canvas(names: Sequence[re.Match[str] | None]) -> bool:
     """Return whether files are named as Canvas names them, and not only like that, as ``lab_3_01_ann.zip`` is."""
     found = [name for name in names if name]
     students = {(name["number"], name["student"]) for name in found}
-    if len({name["attachment"] for name in found}) < len(names) or len({number for number, _ in students}) < len(
-        students
-    ):
+    attachments, numbers = {name["attachment"] for name in found}, {number for number, _ in students}
+    if len(attachments) < len(names) or len(numbers) < len(students):
         return False
     several = len({student for _, student in students}) > 1
     return several or all(int(name["attachment"]) >= 100 for name in found)

@@ -27,7 +27,7 @@ __device__ __forceinline__ void mbarrier_wait_parity(void* barrier, unsigned par
         : "memory");
 }
 
-// Bulk copies: the load's bytes arrive at an mbarrier, the store is a group of its own.
+// Bulk copies and additions: a load's bytes arrive at an mbarrier, a store or an addition is a group of its own.
 __device__ __forceinline__ void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)), "l"(global),
                  "r"(bytes), "r"(address_of(barrier))
@@ -35,6 +35,11 @@ __device__ __forceinline__ void bulk_load(void* shared, const void* global, unsi
 }
 __device__ __forceinline__ void bulk_store(void* global, const void* shared, unsigned bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(address_of(shared)), "r"(bytes) : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+__device__ __forceinline__ void bulk_add(float* global, const float* shared, unsigned bytes) {
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(global), "r"(address_of(shared)), "r"(bytes)
+                 : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 

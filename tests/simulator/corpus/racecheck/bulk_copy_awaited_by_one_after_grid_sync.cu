@@ -5,21 +5,7 @@
 #include <cuda/atomic>
 #include <cuda_runtime.h>
 
-// clang-format off
-__device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void initialize(unsigned long long* barrier, unsigned count) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count));
-}
-__device__ void expect(unsigned long long* barrier, unsigned bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_of(barrier)), "r"(bytes) : "memory");
-}
-__device__ void load(void* shared, const void* global, unsigned bytes, unsigned long long* barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)), "l"(global), "r"(bytes), "r"(address_of(barrier)) : "memory");  // expected finding: copy_not_awaited
-}
-__device__ void wait(unsigned long long* barrier, unsigned parity) {
-    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)), "r"(parity) : "memory");
-}
-// clang-format on
+#include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out, int n) {
     __shared__ __align__(16) float data[128];
@@ -27,17 +13,17 @@ __global__ void tile(const float* x, float* out, int n) {
     __shared__ unsigned complete;
     cuda::atomic_ref<unsigned, cuda::thread_scope_block> flag(complete);
     if (threadIdx.x == 0) {
-        initialize(&full, 1);
+        ptx::mbarrier_init(&full, 1);
         flag.store(0);
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        expect(&full, sizeof(data));
-        load(data, x, sizeof(data), &full);
+        ptx::mbarrier_arrive_expect_tx(&full, sizeof(data));
+        ptx::bulk_load(data, x, sizeof(data), &full);  // expected finding: copy_not_awaited
     }
     cooperative_groups::this_grid().sync();
     if (threadIdx.x == 0) {
-        wait(&full, 0);
+        ptx::mbarrier_wait_parity(&full, 0);
 #ifdef CLEAN
         __threadfence_block();
 #endif

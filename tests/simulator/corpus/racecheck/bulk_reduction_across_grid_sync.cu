@@ -3,13 +3,7 @@
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
-// clang-format off
-__device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void add(void* global, const void* shared, unsigned bytes) {
-    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(global), "r"(address_of(shared)), "r"(bytes) : "memory");  // expected finding: copy_not_awaited
-    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
-// clang-format on
+#include "../ptx.cuh"
 
 __global__ void sum(const float* x, float* total, float* out) {
     __shared__ __align__(16) float data[64];
@@ -18,7 +12,7 @@ __global__ void sum(const float* x, float* total, float* out) {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
     if (threadIdx.x == 0) {
-        add(total, data, sizeof(data));
+        ptx::bulk_add(total, data, sizeof(data));  // expected finding: copy_not_awaited
 #ifdef CLEAN
         asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 #else

@@ -3,13 +3,7 @@
 #include <cuda/atomic>
 #include <cuda_runtime.h>
 
-// clang-format off
-__device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void store(void* global, const void* shared, unsigned bytes) {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(address_of(shared)), "r"(bytes) : "memory");  // expected finding: copy_not_awaited
-    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
-// clang-format on
+#include "../ptx.cuh"
 
 __device__ float doubled[64];
 
@@ -21,7 +15,7 @@ __global__ void hand_over(const float* x, float* out, unsigned* stored) {
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         __syncthreads();
         if (threadIdx.x == 0) {
-            store(doubled, data, sizeof(data));
+            ptx::bulk_store(doubled, data, sizeof(data));  // expected finding: copy_not_awaited
 #ifdef CLEAN
             asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 #else

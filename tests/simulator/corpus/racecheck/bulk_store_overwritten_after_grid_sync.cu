@@ -3,20 +3,14 @@
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
-// clang-format off
-__device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void store(void* global, const void* shared, unsigned bytes) {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(address_of(shared)), "r"(bytes) : "memory");  // expected finding: copy_not_awaited
-    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
-// clang-format on
+#include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out) {
     __shared__ __align__(16) float data[64];
     data[threadIdx.x] = 2 * x[threadIdx.x];
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
-    if (threadIdx.x == 0) store(out, data, sizeof(data));
+    if (threadIdx.x == 0) ptx::bulk_store(out, data, sizeof(data));  // expected finding: copy_not_awaited
 #ifdef CLEAN
     if (threadIdx.x == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 #endif
