@@ -20,10 +20,10 @@ from grader.setup.errors import GraderError
 Stage = Literal["builds", "correct", "safe", "efficient", "fast"]
 
 
-class Failure(Struct, frozen=True, forbid_unknown_fields=True):
+class Failure(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The stage at which a kernel must fail, and the text that a learner must then see."""
 
-    stage: Stage | tuple[Stage, ...]
+    stage: Stage | tuple[Stage, ...] = "correct"
     """The stage. Several stages if the result depends on timing: a race may or may not corrupt the output."""
     says: str
 
@@ -138,8 +138,8 @@ def _as_toml(mistake: Mistake) -> str:
     """Return a mistake as a table of the list."""
     lines = ["[[wrong]]", f"name = {_text(mistake.name)}"]
     lines += [f"find = '''{mistake.find}'''", f"replace = '''{mistake.replace}'''"]
-    stages = [_text(stage) for stage in mistake.stages]
-    lines += [f"stage = {stages[0] if len(stages) == 1 else '[' + ', '.join(stages) + ']'}"]
+    if mistake.stage != "correct":
+        lines += [f"stage = {json.dumps(mistake.stage)}"]
     return "\n".join([*lines, f"says = {_text(mistake.says)}"])
 
 

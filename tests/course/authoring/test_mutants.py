@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from grader.cli.dev_wrong import tried_with
 from grader.course import Course, Entry
 from grader.course.authoring import from_solution, mutants
+from grader.course.authoring.mistakes import read_mistakes
 from grader.verdict import BarResult, CaseResult, Stage, Verdict
 from tests.course.authoring.conftest import ROOT
 
@@ -142,10 +142,10 @@ def test_an_exercise_from_a_solution(root: Path, dev) -> None:  # type: ignore[n
     done = tasks[begin:].replace('raise NotImplementedError("the reference is not written yet")', "return x + x")
     entry.tasks.write_text(tasks[:begin] + done.replace("between(2, 3000)", "between(65, 70)"))
     code, said = dev("wrong", "twice", "--each", "1")
-    wrong = tomllib.loads(entry.wrong_kernels.read_text())["wrong"]
-    assert [item["name"] for item in wrong] == ["guard off by one: i <= n", "- instead of +: out[i] = x[i] - x[i]"]
-    assert [item["stage"] for item in wrong] == ["safe", "correct"]
-    assert wrong[1]["says"] == "a random size" and code == 0 and "2 wrong kernels added" in said
+    wrong = read_mistakes(entry).wrong
+    assert [mistake.name for mistake in wrong] == ["guard off by one: i <= n", "- instead of +: out[i] = x[i] - x[i]"]
+    assert [mistake.stage for mistake in wrong] == ["safe", "correct"]
+    assert wrong[1].says == "a random size" and code == 0 and "2 wrong kernels added" in said
     assert dev("wrong", "twice", "--each", "1")[1].count("0 wrong kernels added") == 1, "they are listed already"
 
     entry.solution.write_text(SOLUTION.replace("x[i] + x[i]", "x[i]"))
