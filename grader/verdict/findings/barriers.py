@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grader.verdict import words
-from grader.verdict.findings.kind import FindingKind, Payload, payload_of
-from grader.verdict.findings.sides import place
+from grader.verdict.findings.kind import Payload, payload_of, synccheck
+from grader.verdict.findings.sides import place, where
 from grader.verdict.record import Line, Record, Text
 
 if TYPE_CHECKING:
@@ -123,9 +123,8 @@ def _deadlock_fix(finding: Finding) -> str:
     if _waits_at(finding, "mbarrier"):
         return (
             "A phase completes when (1) the number of threads given to `mbarrier_init` has arrived and (2) all "
-            "announced "
-            "bytes (mbarrier_arrive_expect_tx) have been copied. Compare both numbers with what the kernel does. Check "
-            "the parity as well: a wait for the wrong parity waits for a later phase."
+            "announced bytes (mbarrier_arrive_expect_tx) have been copied. Compare both numbers with what the kernel "
+            "does. Check the parity as well: a wait for the wrong parity waits for a later phase."
         )
     if _waits_at(finding, "wgmma"):
         return (
@@ -142,34 +141,28 @@ def _deadlock_fix(finding: Finding) -> str:
 def _sites_differ(finding: Finding) -> str:
     other = place(finding.other) if finding.other else "?"
     thread = words.place(finding.block, finding.thread)
-    return f"threads of one block wait at different barriers: {place(finding)} and {other}" + (
-        f", {thread}" if thread else ""
-    )
+    at = f"{place(finding)} and {other}" + (f", {thread}" if thread else "")
+    return f"threads of one block wait at different barriers: {at}"
 
 
 def _exited(finding: Finding) -> str:
     payload = payload_of(ExitedThreads, finding)
-    return f"{payload.exited} of {words.count(payload.threads, 'thread')} of the block exited before the barrier"
-
-
-def _collectives(finding: Finding) -> str:
-    payload = payload_of(TwoOperations, finding)
-    return f"lanes of one mask are at different warp intrinsics ({payload.operation} and {payload.other_operation})"
+    exited = f"{payload.exited} of {words.count(payload.threads, 'thread')} of the block"
+    return f"{exited} exited before the barrier{where(finding)}"
 
 
 def _endless(finding: Finding) -> str:
     payload = payload_of(EndlessLoop, finding)
     loop = f"the loop at {payload.loop} does not end" if payload.loop else "a loop does not end"
     reason = f" ({payload.reason})" if payload.reason else ""
-    return f"{loop}{reason}; the thread was stopped"
+    return f"{loop}{reason}; the thread was stopped{where(finding)}"
 
 
 _OUT_OF_STEP = "Some threads pass the barrier before others have reached it, so later accesses may race."
 
 KINDS = (
-    FindingKind(
+    synccheck(
         name="deadlock",
-        check="synccheck",
         title="deadlock",
         text=_deadlock,
         why="On a GPU the kernel never ends.",
@@ -177,7 +170,6 @@ KINDS = (
         look="where threads are blocked",
         other="other threads wait here",
         stage="correct",
-        payload=BlockedThreads,
         sample=BlockedThreads(
             waits=[
                 Waiting(threads=32, first=0, operation="__syncthreads", site=0, line=31, file="kernel.cu"),
@@ -193,101 +185,80 @@ KINDS = (
             ],
             exited=0,
         ),
-        names_places=True,
     ),
-    FindingKind(
+    synccheck(
         name="barrier_sites_differ",
-        check="synccheck",
         title="divergent __syncthreads()",
         text=_sites_differ,
         why=_OUT_OF_STEP,
         fix="Move the barrier out of the branch, so that all threads of the block reach the same one.",
         look="the divergent barrier",
         other="the other barrier",
-        payload=TwoOperations,
         sample=TwoOperations(operation="__syncthreads", other_operation="__syncthreads"),
-        names_places=True,
         divergence=True,
     ),
-    FindingKind(
+    synccheck(
         name="barrier_after_exit",
-        check="synccheck",
         title="barrier after threads have exited",
         text=_exited,
         why="CUDA requires that all threads of a block reach __syncthreads().",
-        fix="Guard the work instead of returning early (if (i < n) { ... }), and let all threads reach the barrier.",
+        fix="Guard the work instead of returning early (if (i < n) {{ ... }}), and let all threads reach the barrier.",
         look="the barrier that some threads never reach",
-        payload=ExitedThreads,
         sample=ExitedThreads(exited=24, threads=128),
         divergence=True,
     ),
-    FindingKind(
+    synccheck(
         name="own_lane_not_in_mask",
-        check="synccheck",
         title="warp intrinsic whose mask lacks the calling lane",
-        text=lambda f: (
-            f"a lane calls a warp intrinsic with the mask {payload_of(Mask, f).mask:#010x}, which does not contain it"
-        ),
+        text="a lane calls a warp intrinsic with the mask {mask:#010x}, which does not contain it{where}",
         why="The result is undefined.",
         fix="Pass a mask with exactly the lanes that execute the call: 0xffffffff if the whole warp executes it.",
         look="the warp intrinsic with a wrong mask",
-        payload=Mask,
         sample=Mask(mask=0xFFFF),
         divergence=True,
     ),
-    FindingKind(
+    synccheck(
         name="collectives_differ",
-        check="synccheck",
         title="divergent warp intrinsics",
-        text=_collectives,
+        text="lanes of one mask are at different warp intrinsics ({operation} and {other_operation}){where}",
         why="Each intrinsic waits for lanes that execute the other one: on a GPU the result is undefined, or the "
         "kernel hangs.",
         fix="Let all lanes of the mask execute the same call: all of them must take the same branch.",
         look="the divergent warp intrinsic",
         other="the other lane is here",
-        payload=TwoOperations,
         sample=TwoOperations(operation="__shfl_down_sync", other_operation="__syncwarp"),
         divergence=True,
     ),
-    FindingKind(
+    synccheck(
         name="shuffle_from_inactive_lane",
-        check="synccheck",
         title="shuffle from an inactive lane",
-        text=lambda f: (
-            f"a shuffle reads from lane {payload_of(Lane, f).lane}, which does not take part: the value is undefined"
-        ),
+        text="a shuffle reads from lane {lane}, which does not take part: the value is undefined{where}",
         why="The lane gets an arbitrary value.",
         fix="Let all lanes of the warp execute the shuffle, with a neutral value where there is no data.",
         look="the shuffle",
-        payload=Lane,
         sample=Lane(lane=17),
     ),
-    FindingKind(
+    synccheck(
         name="barrier_threads_invalid",
-        check="synccheck",
         title="named barrier with a wrong number of threads",
-        text=lambda f: payload_of(Reason, f).reason,
+        text="{reason}{where}",
         why="The barrier never completes, or completes too early.",
         fix="Pass bar_sync (PTX bar.sync) the number of threads that arrive at this barrier, a multiple of 32.",
         look="the named barrier",
-        payload=Reason,
         sample=Reason(reason="a named barrier takes a multiple of 32 threads"),
     ),
-    FindingKind(
+    synccheck(
         name="grid_sync_not_cooperative",
-        check="synccheck",
         title="grid barrier in an ordinary launch",
-        text=lambda f: payload_of(Reason, f).reason,
+        text="{reason}{where}",
         why="Only a cooperative launch guarantees that all blocks are resident, so the barrier could wait forever.",
         fix="Launch the kernel with cudaLaunchCooperativeKernel.",
         look="the grid barrier",
         stage="correct",
-        payload=Reason,
         sample=Reason(reason="grid.sync() needs cudaLaunchCooperativeKernel"),
     ),
-    FindingKind(
+    synccheck(
         name="infinite_loop",
-        check="synccheck",
         title="endless loop",
         text=_endless,
         why="On a GPU the kernel never ends.",
@@ -295,7 +266,6 @@ KINDS = (
         "this loop, that block may not have started: it may need to wait until a running block ends.",
         look="the loop that does not end",
         stage="correct",
-        payload=EndlessLoop,
         sample=EndlessLoop(reason="", loop="attention.cu:28"),
     ),
 )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from grader.verdict.findings.sides import facts
 from grader.verdict.record import Record
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ class Payload(Record, tag_field="of", kw_only=True):
 P = TypeVar("P", bound=Payload)
 
 Phrase = str | Callable[["Finding"], str]
-"""A text, or a function that makes the text for a finding."""
+"""A text, in which braces name one of the ``facts`` of a finding, or a function that makes the text for a finding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,16 +48,15 @@ class FindingKind:
     title: str
     """A noun phrase that a search engine finds, such as ``out-of-bounds access``."""
     text: Phrase
-    """The text after the title: what happened, and to which memory."""
+    """The text after the title: what happened, to which memory, and where."""
     why: Phrase
     """The consequence of the fault on a GPU."""
     fix: Phrase
     """The change in the source code that removes the fault."""
     look: str
     """A noun phrase for the fault's place, printed after the file and line: ``the access out of bounds``."""
-    payload: type[Payload] | None = None
     sample: Any = None
-    """A payload for the catalog of messages and for tests."""
+    """A payload for the catalog of messages and for tests. Findings of this kind have a payload of this type."""
     sample_access: str = ""
     """The kind of access in the catalog of messages, such as ``read``; empty for a kind without an access."""
     sample_other: str = ""
@@ -68,8 +69,6 @@ class FindingKind:
     """True if a finding of this kind must have a memory."""
     has_other: bool = False
     """True if a finding of this kind must have another side."""
-    names_places: bool = False
-    """True if ``text`` contains the lines and threads."""
     distance: int = 0
     """The distance of the threads of a race: 1 within a warp, 2 within a block, 3 within a cluster, 4 between blocks.
 
@@ -79,13 +78,25 @@ class FindingKind:
     """True if threads pass a barrier at different times, which causes races. Reports show such a finding before races.
     """
 
-    def __post_init__(self) -> None:
-        assert (self.payload is None) == (self.sample is None), f"{self.name}: a payload needs a sample"
+    @property
+    def payload(self) -> type[Payload] | None:
+        """The type of the payload; None if findings of this kind have none."""
+        return None if self.sample is None else type(self.sample)
+
+
+memcheck = partial(FindingKind, check="memcheck")
+initcheck = partial(FindingKind, check="initcheck")
+racecheck = partial(
+    FindingKind, check="racecheck", has_memory=True, has_other=True, sample_access="read", sample_other="write"
+)
+synccheck = partial(FindingKind, check="synccheck")
+fault = partial(FindingKind, check="fault", stage="correct")
+report = partial(FindingKind, check="report")
 
 
 def render(phrase: Phrase, finding: Finding) -> str:
-    """Return the text of a phrase for a finding."""
-    return phrase if isinstance(phrase, str) else phrase(finding)
+    """Return the text of a phrase for a finding. Raise LookupError if the finding lacks a fact that the text names."""
+    return phrase.format_map(facts(finding)) if isinstance(phrase, str) else phrase(finding)
 
 
 def payload_of(kind: type[P], finding: Finding) -> P:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grader.verdict import words
-from grader.verdict.findings.kind import FindingKind, Payload, payload_of
-from grader.verdict.findings.sides import access, distance, memory_name, position
+from grader.verdict.findings.kind import Payload, initcheck, memcheck, payload_of
+from grader.verdict.findings.sides import access, distance, memory_name, position, where
 from grader.verdict.record import Line
 
 if TYPE_CHECKING:
@@ -45,14 +45,10 @@ class UnwrittenElements(Payload, tag="UnwrittenElements"):
     first: list[int]
 
 
-def _address(finding: Finding) -> str:
-    return f"{payload_of(Address, finding).address:#x}"
-
-
 def _out_of_bounds(finding: Finding) -> str:
     if finding.memory is None:
-        return f"{access(finding)} in shared memory, outside every array"
-    return f"{access(finding)}, {distance(finding.memory, finding.bytes)}"
+        return f"{access(finding)} in shared memory, outside every array{where(finding)}"
+    return f"{access(finding)}, {distance(finding.memory, finding.bytes)}{where(finding)}"
 
 
 def _out_of_bounds_fix(finding: Finding) -> str:
@@ -67,24 +63,20 @@ def _out_of_bounds_fix(finding: Finding) -> str:
     )
 
 
-def _array_index(finding: Finding) -> str:
-    payload = payload_of(ArrayIndex, finding)
-    return f"index {payload.index} is out of bounds for an array of type {payload.array_type}"
-
-
 def _misaligned(finding: Finding) -> str:
     at = f" at {position(finding)}" if finding.memory else ""
-    return f"{access(finding)}{at}: the address is not a multiple of {finding.bytes or 16}"
+    return f"{access(finding)}{at}: the address is not a multiple of {finding.bytes or 16}{where(finding)}"
 
 
 def _leak(finding: Finding) -> str:
     source = finding.memory.kind if finding.memory else "the device"
-    return f"{words.count(payload_of(LeakedBytes, finding).bytes, 'byte')} from {source} never freed"
+    return f"{words.count(payload_of(LeakedBytes, finding).bytes, 'byte')} from {source} never freed{where(finding)}"
 
 
 def _uninitialized_copy(finding: Finding) -> str:
     count = words.count(payload_of(UninitializedBytes, finding).bytes, "byte")
-    return f"{count} that were never written are copied to the host, the first at {position(finding)}"
+    at = f"{position(finding)}{where(finding)}"
+    return f"{count} that were never written are copied to the host, the first at {at}"
 
 
 def _uninitialized_read_fix(finding: Finding) -> str:
@@ -118,49 +110,42 @@ _FAULT = (
 )
 
 KINDS = (
-    FindingKind(
+    memcheck(
         name="out_of_bounds",
-        check="memcheck",
         title="out-of-bounds access",
         text=_out_of_bounds,
         why=_FAULT,
         fix=_out_of_bounds_fix,
         look="the access out of bounds",
-        payload=Address,
         sample=Address(address=0x7F0000001000),
         sample_access="read",
     ),
-    FindingKind(
+    memcheck(
         name="index_out_of_bounds",
-        check="memcheck",
         title="array index out of bounds",
-        text=_array_index,
+        text="index {index} is out of bounds for an array of type {array_type}{where}",
         why="C++ does not define the result. The access reaches other variables of the thread, or other memory.",
         fix="Compare the array's length with the largest value of the index. If the index is threadIdx.x, check the "
         "launch: in a one-dimensional block, threadIdx.x numbers all threads, and threadIdx.y is 0.",
         look="the index out of bounds",
-        payload=ArrayIndex,
         sample=ArrayIndex(index=32, array_type="float [32]"),
     ),
-    FindingKind(
+    memcheck(
         name="use_after_free",
-        check="memcheck",
         title="use after free",
-        text=lambda f: f"{access(f)} of freed memory: {position(f)}",
+        text="{access} of freed memory: {position}{where}",
         why="Another allocation may own this memory by now.",
         fix="Move the access before the call that frees the memory: cudaFree, cudaFreeAsync, or free or delete in a "
         "kernel.",
         look="the access to freed memory",
-        payload=Address,
         sample=Address(address=0x7F0000001000),
         sample_access="read",
         has_memory=True,
     ),
-    FindingKind(
+    memcheck(
         name="ended_block",
-        check="memcheck",
         title="access to the shared memory of a block that may have ended",
-        text=lambda f: f"{access(f)} of {position(f)}, which belongs to another block of the cluster",
+        text="{access} of {position}, which belongs to another block of the cluster{where}",
         why="When a block ends, its shared memory may be assigned to another block.",
         fix="Add cluster.sync() after the last access to another block's shared memory, before any block of the "
         "cluster returns.",
@@ -168,166 +153,140 @@ KINDS = (
         sample_access="read",
         has_memory=True,
     ),
-    FindingKind(
+    memcheck(
         name="double_free",
-        check="memcheck",
         title="double free on the device heap",
-        text=lambda f: f"{_address(f)} was already freed by this kernel, another thread, or an earlier launch",
+        text="{address:#x} was already freed by this kernel, another thread, or an earlier launch{where}",
         why="A second free corrupts the heap of the device.",
         fix="Free each pointer that malloc or new returned exactly once, in one thread.",
         look="the second free",
-        payload=Address,
         sample=Address(address=0x7F0000001000),
     ),
-    FindingKind(
+    memcheck(
         name="bad_free",
-        check="memcheck",
         title="invalid free",
-        text=lambda f: f"{_address(f)} was not returned by device malloc or new",
+        text="{address:#x} was not returned by device malloc or new{where}",
         why="The heap of the device is corrupted.",
         fix="Pass free or delete the first byte that malloc or new returned in a kernel. Use cudaFree for memory from "
         "cudaMalloc.",
         look="the invalid free",
-        payload=Address,
         sample=Address(address=0x7F0000001000),
     ),
-    FindingKind(
+    memcheck(
         name="null_pointer",
-        check="memcheck",
         title="null pointer access",
-        text=lambda f: f"{access(f)} through a null pointer (address {_address(f)})",
+        text="{access} through a null pointer (address {address:#x}){where}",
         why="On a GPU the launch fails with cudaErrorIllegalAddress.",
         fix="Find the pointer on this line that was never set, or the allocation that failed.",
         look="the access through a null pointer",
         stage="correct",
-        payload=Address,
         sample=Address(address=0),
         sample_access="read",
     ),
-    FindingKind(
+    memcheck(
         name="illegal_address",
-        check="memcheck",
         title="access to an illegal address",
-        text=lambda f: f"{access(f)} of address {_address(f)}, which is not device memory",
+        text="{access} of address {address:#x}, which is not device memory{where}",
         why="On a GPU the launch fails with cudaErrorIllegalAddress.",
         fix="Look for an index far out of range, a pointer to host memory, or a pointer to another thread's local "
         "variable.",
         look="the access to an illegal address",
         stage="correct",
-        payload=Address,
         sample=Address(address=0xDEAD0000),
         sample_access="write",
     ),
-    FindingKind(
+    memcheck(
         name="misaligned",
-        check="memcheck",
         title="misaligned address",
         text=_misaligned,
         why="On a GPU the launch fails with cudaErrorMisalignedAddress.",
         fix="A vector access (float4, uint4, ...) needs an address that is a multiple of its size. Process the "
-        "elements "
-        "before the first aligned address one by one, and also rows whose length is no multiple of the vector.",
+        "elements before the first aligned address one by one, and also rows whose length is no multiple of the "
+        "vector.",
         look="the misaligned access",
         stage="correct",
-        payload=Address,
         sample=Address(address=0x7F0000001004),
         sample_access="read",
     ),
-    FindingKind(
+    memcheck(
         name="write_to_const",
-        check="memcheck",
         title="write to an input",
-        text=lambda f: f"{access(f)} to {position(f)}, which the launcher takes as a pointer to const",
+        text="{access} to {position}, which the launcher takes as a pointer to const{where}",
         why="The caller still uses its inputs, and would read the changed values.",
         fix="Write to an output, or to scratch memory.",
         look="the write to an input",
-        payload=Address,
         sample=Address(address=0x7F0000001000),
         sample_access="write",
         has_memory=True,
     ),
-    FindingKind(
+    memcheck(
         name="write_to_constant",
-        check="memcheck",
         title="write to constant memory",
-        text=lambda f: f"{access(f)} to {position(f)}",
+        text="{access} to {position}{where}",
         why="Kernels can only read __constant__ variables.",
         fix="Set the variable on the host with cudaMemcpyToSymbol, or use a __device__ variable.",
         look="the write to constant memory",
-        payload=Address,
         sample=Address(address=0x7F0000001000),
         sample_access="write",
         has_memory=True,
     ),
-    FindingKind(
+    memcheck(
         name="constants_too_large",
-        check="memcheck",
         title="tables of constants with more than 4 KB",
-        text="the launch reads more than 4096 bytes of static const or constexpr arrays",
+        text="the launch reads more than 4096 bytes of static const or constexpr arrays{where}",
         why="On a GPU these arrays are in global or local memory, but the simulator does not count their traffic.",
         fix="Make the table a __constant__ variable, or compute its values in the kernel.",
         look="the read of the table of constants",
     ),
-    FindingKind(
+    memcheck(
         name="stack_overflow",
-        check="memcheck",
         title="stack overflow",
-        text="the thread's stack is full",
+        text="the thread's stack is full{where}",
         why="A GPU gives each thread 1 KB of stack, unless cudaDeviceSetLimit says otherwise.",
         fix="Make local arrays smaller, or end the recursion earlier.",
         look="the stack overflow",
         stage="correct",
-        payload=Address,
         sample=Address(address=0x7F0000001000),
     ),
-    FindingKind(
+    memcheck(
         name="leak",
-        check="memcheck",
         title="memory leak",
         text=_leak,
         why="Each call of the launcher loses that much memory.",
         fix="Pair each allocation with a free: cudaMalloc with cudaFree, cudaMallocAsync with cudaFreeAsync, in a "
-        "kernel "
-        "malloc with free and new with delete.",
+        "kernel malloc with free and new with delete.",
         look="the allocation that is never freed",
-        payload=LeakedBytes,
         sample=LeakedBytes(bytes=4096),
         has_memory=True,
     ),
-    FindingKind(
+    initcheck(
         name="uninitialized_read",
-        check="initcheck",
         title="read of uninitialized memory",
-        text=lambda f: f"{access(f)} of memory that was never written: {position(f)}",
+        text="{access} of memory that was never written: {position}{where}",
         why=_uninitialized_read_why,
         fix=_uninitialized_read_fix,
         look="the read of memory that was never written",
         sample_access="read",
         has_memory=True,
     ),
-    FindingKind(
+    initcheck(
         name="uninitialized_copy",
-        check="initcheck",
         title="copy of uninitialized memory",
         text=_uninitialized_copy,
         why="The host gets arbitrary values.",
         fix="Copy only what kernels wrote, or clear the memory first with cudaMemset.",
         look="the copy of memory that was never written",
-        payload=UninitializedBytes,
         sample=UninitializedBytes(bytes=64),
         has_memory=True,
     ),
-    FindingKind(
+    initcheck(
         name="output_not_written",
-        check="initcheck",
         title="output not fully written",
         text=_not_written,
         why="Outputs start with arbitrary values.",
         fix="Check that grid times block covers the whole output, and that no guard excludes elements inside.",
         look="the launch that does not cover the output",
-        payload=UnwrittenElements,
         sample=UnwrittenElements(missing=2, first=[64, 65]),
         has_memory=True,
-        names_places=True,
     ),
 )

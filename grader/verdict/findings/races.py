@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grader.verdict.findings.kind import FindingKind, Payload
-from grader.verdict.findings.sides import both, position
+from grader.verdict.findings.kind import Payload, racecheck
 from grader.verdict.record import Line
 
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ class NearbyAtomic(Payload, tag="NearbyAtomic"):
 PAYLOADS = NearbyAtomic
 
 
-def _race(finding: Finding) -> str:
-    return f"on {position(finding)}: {both(finding)} are not ordered"
+_RACE = "on {position}: {both} are not ordered"
 
 
 def _accesses(finding: Finding) -> set[str]:
@@ -44,8 +42,7 @@ _WHY = "The result depends on which thread comes first, and changes from run to 
 
 _BEFORE_A_COPY = (
     "Wait until all threads have finished with the memory before the copy overwrites it: __syncthreads(), or an "
-    "arrival at "
-    "an mbarrier for which the copying thread waits."
+    "arrival at an mbarrier for which the copying thread waits."
 )
 _ANOTHER_WAY = "give each block its own bytes, or split the work into two launches."
 
@@ -150,133 +147,82 @@ def _between_streams_why(finding: Finding) -> str:
 
 
 KINDS = (
-    FindingKind(
+    racecheck(
         name="within_warp",
-        check="racecheck",
         title="race within a warp",
-        text=_race,
+        text=_RACE,
         why=_why(f"The lanes of a warp do not run in lockstep. {_WHY}"),
         fix=_fix("Put __syncwarp() between the two accesses."),
         look="the race within a warp",
-        payload=NearbyAtomic,
         sample=NearbyAtomic(),
-        sample_access="read",
-        sample_other="write",
-        has_memory=True,
-        has_other=True,
-        names_places=True,
         distance=1,
     ),
-    FindingKind(
+    racecheck(
         name="within_block",
-        check="racecheck",
         title="race between warps of a block",
-        text=_race,
+        text=_RACE,
         why=_why(_WHY),
         fix=_fix(_SYNCTHREADS),
         look="the race between warps",
-        payload=NearbyAtomic,
         sample=NearbyAtomic(),
-        sample_access="read",
-        sample_other="write",
-        has_memory=True,
-        has_other=True,
-        names_places=True,
         distance=2,
     ),
-    FindingKind(
+    racecheck(
         name="within_cluster",
-        check="racecheck",
         title="race between blocks of a cluster",
-        text=_race,
+        text=_RACE,
         why=_WHY,
         fix=_fix(
             "Put cluster.sync() (PTX barrier.cluster.arrive and barrier.cluster.wait) between the two accesses, or let "
             "one thread arrive at an mbarrier for which the other waits."
         ),
         look="the race between blocks of a cluster",
-        sample_access="read",
-        sample_other="write",
-        has_memory=True,
-        has_other=True,
-        names_places=True,
         distance=3,
     ),
-    FindingKind(
+    racecheck(
         name="between_blocks",
-        check="racecheck",
         title="race between blocks",
-        text=_race,
+        text=_RACE,
         why=_why(f"Nothing orders two blocks within a launch. {_WHY}"),
         fix=_between_blocks_fix,
         look="the race between blocks",
-        payload=NearbyAtomic,
         sample=NearbyAtomic(atomic="sum.cu:40"),
-        sample_access="read",
-        sample_other="write",
-        has_memory=True,
-        has_other=True,
-        names_places=True,
         distance=4,
     ),
-    FindingKind(
+    racecheck(
         name="read_only_load",
-        check="racecheck",
         title="read-only load of memory that the kernel writes",
-        text=lambda finding: f"on {position(finding)}: {both(finding)}",
+        text="on {position}: {both}",
         why="The cache of __ldg and ld.global.nc does not see writes of the running kernel, even after a barrier or a "
         "fence. The load may return the old value.",
         fix="Use an ordinary load, or write the memory in another launch.",
         look="the read-only load",
-        sample_access="read",
-        sample_other="write",
-        has_memory=True,
-        has_other=True,
-        names_places=True,
     ),
-    FindingKind(
+    racecheck(
         name="between_grids",
-        check="racecheck",
         title="race between kernels under programmatic dependent launch",
-        text=_race,
+        text=_RACE,
         why="With cudaLaunchAttributeProgrammaticStreamSerialization this kernel may begin before the previous kernel "
         "has ended.",
         fix="Call cudaGridDependencySynchronize() (PTX griddepcontrol.wait) before the first access to memory that the "
         "earlier kernel reads or writes.",
         look="the race with the previous kernel",
-        sample_access="read",
-        sample_other="write",
-        has_memory=True,
-        has_other=True,
-        names_places=True,
     ),
-    FindingKind(
+    racecheck(
         name="between_streams",
-        check="racecheck",
         title="race between streams",
-        text=_race,
+        text=_RACE,
         why=_between_streams_why,
         fix=_between_streams_fix,
         look="the race between streams",
-        sample_access="read",
-        sample_other="write",
-        has_memory=True,
-        has_other=True,
-        names_places=True,
     ),
-    FindingKind(
+    racecheck(
         name="with_host",
-        check="racecheck",
         title="race between the host and the device",
-        text=_race,
+        text=_RACE,
         why="A launch and an asynchronous copy return before the work is done.",
         fix="Call cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize before host code touches the "
         "memory.",
         look="the race with host code",
-        sample_access="read",
-        sample_other="write",
-        has_memory=True,
-        has_other=True,
-        names_places=True,
     ),
 )

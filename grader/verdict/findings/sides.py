@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from grader.verdict import words
 
@@ -12,6 +14,18 @@ if TYPE_CHECKING:
 
 ENGINES = {"operand read": "wgmma (wgmma.mma_async)", "tensor operand read": "tcgen05.mma or tcgen05.cp"}
 """The tensor-core instructions that read operands from shared memory, by the kind of access."""
+
+
+def facts(finding: Finding) -> dict[str, Any]:
+    """Return what the texts of findings may name: the fields of the payload, and descriptions of the two sides."""
+    return {
+        **(structs.asdict(finding.payload) if finding.payload is not None else {}),
+        "access": access(finding),
+        "position": position(finding),
+        "where": where(finding),
+        "other": other_place(finding),
+        "both": both(finding),
+    }
 
 
 def place(side: Side) -> str:

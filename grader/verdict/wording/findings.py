@@ -19,14 +19,11 @@ def message(finding: Finding) -> str:
         text = render(kind.text, finding)
     except LookupError:  # the file has another schema version
         return f"{kind.title}{where(finding)}"
-    return _joined(kind.title, text) + ("" if kind.names_places else where(finding))
-
-
-def _joined(title: str, text: str) -> str:
-    """Join a title and the text after it: ``race within a warp on x[2]: ...``, ``stack overflow: ...``."""
-    if text.startswith(title):
+    if text.startswith(kind.title):
         return text
-    return f"{title} {text}" if text.startswith("on ") else f"{title}: {text}" if text else title
+    # A text may be a place only, such as " at a.cu:3".
+    between = "" if text[:1] in ("", " ", ",") else " " if text.startswith("on ") else ": "
+    return f"{kind.title}{between}{text}"
 
 
 def why(finding: Finding) -> str:
