@@ -6,13 +6,11 @@ import re
 
 from grader.course import course_root
 from tests.attacks.conftest import HERE
+from tests.attacks.test_python import ATTACKS as PYTHON_ATTACKS
 
 PAGE = (course_root() / "SECURITY.md").read_text(encoding="utf-8")
-ATTACKS = {
-    path.stem
-    for folder in ("run", "compile", "submission_sandbox", "gpu", "python")
-    for path in (HERE / folder).glob("*.*")
-    if path.suffix in (".cu", ".py")
+ATTACKS = set(PYTHON_ATTACKS) | {
+    path.stem for folder in ("run", "compile", "submission_sandbox", "gpu") for path in (HERE / folder).glob("*.cu")
 }
 OTHER_NAMES = {"not_its_memory", "not_its_stack", "illegal_address", "host_access", "load_kernel", "stack_bytes"}
 
