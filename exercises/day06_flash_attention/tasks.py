@@ -167,7 +167,10 @@ at all, every output is zero; with no queries there is nothing to do.""",
         Bench("N 4096, D 128", **sizes(4, 16, 4096, 4096, 128)),
         Bench("N 4096, D 128, causal", **sizes(4, 16, 4096, 4096, 128, True)),
     ],
-    grid=Grid((16, 24, 32, 48, 64, 96, 128), lambda batch, heads, n, head_dim: sizes(batch, heads, n, n, head_dim)),
+    grid=Grid(
+        (16, 24, 32, 48, 64, 96, 128),
+        lambda batch, heads, n, head_dim, causal: sizes(batch, heads, n, n, head_dim, causal),
+    ),
     torch_baseline=torch_attention,
 )
 

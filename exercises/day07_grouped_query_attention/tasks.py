@@ -207,7 +207,10 @@ output is zero; with no queries there is nothing to do.""",
         Bench("28 of 4 heads, N 1024, causal", **sizes(4, 28, 4, 1024, 1024, 128, True)),
         Bench("32 of 8 heads, 16 queries, 8192 keys", dtypes=["bf16"], **sizes(4, 32, 8, 16, 8192, 128)),
     ],
-    grid=Grid((32, 64, 96, 128), lambda batch, heads, n, head_dim: sizes(batch, heads, heads // 4, n, n, head_dim)),
+    grid=Grid(
+        (32, 64, 96, 128),
+        lambda batch, heads, n, head_dim, causal: sizes(batch, heads, heads // 4, n, n, head_dim, causal),
+    ),
     torch_baseline=torch_attention,
 )
 

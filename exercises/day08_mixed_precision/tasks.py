@@ -190,7 +190,9 @@ FlashAttention-2.""",
         Bench("N 4096, D 128, causal", **sizes(4, 16, 4096, 4096, 128, True)),
     ],
     grid=Grid(
-        (32, 64, 96, 128), lambda batch, heads, n, head_dim: sizes(batch, heads, n, n, head_dim), tensor_cores=True
+        (32, 64, 96, 128),
+        lambda batch, heads, n, head_dim, causal: sizes(batch, heads, n, n, head_dim, causal),
+        tensor_cores=True,
     ),
     torch_baseline=torch_attention,
 )

@@ -288,8 +288,9 @@ FlashAttention-2.""",
     ],
     grid=Grid(
         (64, 96, 128, 256),
-        lambda batch, heads, n, head_dim: same_lengths(batch, n, n, heads, heads, head_dim),
+        lambda batch, heads, n, head_dim, causal: same_lengths(batch, n, n, heads, heads, head_dim, causal),
         tensor_cores=True,
+        rivals={"FlashAttention-2": torchs("FLASH_ATTENTION"), "cuDNN": torchs("CUDNN_ATTENTION")},
     ),
     torch_baseline=torchs("FLASH_ATTENTION"),
 )

@@ -58,8 +58,8 @@ def command(
         bool,
         typer.Option(
             "--grid",
-            help="Time attention for lengths 1024-8192, widths 512-2048, 8-32 heads, batches 1-32. Write a CSV file "
-            "and a picture.",
+            help="Time attention beside torch for lengths 1024-8192, widths 512-2048, 8-32 heads, batches 1-32. Write "
+            "a CSV file and a picture.",
         ),
     ] = False,
     csv_out: Annotated[

@@ -155,10 +155,12 @@ class Grid:
     """The parameters of ``grader bench --grid`` for an attention kernel."""
 
     head_dims: tuple[int, ...]
-    dims: Callable[[int, int, int, int], dict[str, Any]]
-    """A function that returns a case's sizes, called with (batch, heads, number of queries and keys, head_dim)."""
+    dims: Callable[[int, int, int, int, bool], dict[str, Any]]
+    """A function of (batch, heads, number of queries and keys, head_dim, causal) that returns a case's sizes."""
     tensor_cores: bool = False
     """True if the kernel uses tensor cores."""
+    rivals: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """torch's functions by name, of which the fastest is timed beside the kernel; default: ``torch_baseline``."""
 
 
 @dataclass

@@ -17,7 +17,7 @@ MOST_BYTES = 16384
 MOST_PRINTED = 4000
 """The number of characters after which a text of the child is cut."""
 
-REMARKS = ("launch", "run", "memory", "changed", "setup", "fetch")
+REMARKS = ("launch", "run", "memory", "changed", "setup", "fetch", "allocated")
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _parse(text: str) -> Answer:
 
 def _remark(line: str) -> tuple[str, str]:
     match = re.fullmatch(rf"remark ({'|'.join(REMARKS)}) (.*)", line)
-    if match is None:
+    if match is None or (match[1] == "allocated" and not re.fullmatch(r"[0-9]{1,15}", match[2])):
         raise Malformed(_shown(line))
     return match[1], clean(match[2])
 

@@ -36,7 +36,7 @@ from grader.course import Course, Entry
 from grader.course.task import Call, Case, Exercise, named_arguments
 from grader.execution.build.build import compile_kernel
 from grader.execution.jail.running import NO_JAIL, Jail
-from grader.execution.runner.answers import Ended, Malformed, Refused, parse_times, why_failed
+from grader.execution.runner.answers import Done, Ended, Malformed, Refused, parse_times, why_failed
 from grader.execution.runner.buffers import Buffers, prepare
 from grader.execution.runner.client import Child
 from grader.execution.runner.gpu import GpuMemory, SharingFailed, gpu_architecture, uuid
@@ -192,7 +192,7 @@ def _time_one(
     size = sum(t.numel() * t.element_size() for t in call.tensors.values())
     sets, flush = rotation(size, machine.l2_bytes)
     timing = Timing(case.name, dtype, GPU_CLOCK, dict(call.dims), bytes=least, flops=task.operations(call))
-    with _placed(call, shared) as buffers:
+    with placed(call, shared) as buffers:
         clocks: dict[str, Clock] = {
             OURS: lambda runs: time_in_child(task, call, buffers, child, runs, sets, flush, pace.warmup)
         }
@@ -208,7 +208,7 @@ def _time_one(
     for name, microseconds in times.items():
         setattr(timing, name, percentiles(microseconds)["median_us"])
     if result is not None:
-        timing.note = f"{_difference(task, call, outputs, result)} {timing.note}".strip()
+        timing.note = f"{difference(task, call, outputs, result)} {timing.note}".strip()
     timing.copy_us = copy_of(int(least), machine.l2_bytes, pace)
     roofline(timing, machine, task.flops_of)
     if faster := faster_than_possible(timing.median_us, machine.limits().floor_us(task, call)):
@@ -216,7 +216,7 @@ def _time_one(
     return timing
 
 
-def _placed(call: Call, shared: bool) -> Buffers:
+def placed(call: Call, shared: bool) -> Buffers:
     """Return the memory of a call whose tensors are on the GPU: shared device memory, or files."""
     if shared:
         return prepare_on_device(call, GpuMemory)
@@ -284,6 +284,17 @@ def time_in_child(
     warmup: int = THOROUGH.warmup,
 ) -> list[float]:
     """Execute ``runs`` runs of the kernel in the child process, and return the microseconds of each."""
+    return run_in_child(task, call, buffers, child, runs, sets, flush, warmup)[0]
+
+
+def run_in_child(
+    task: Exercise, call: Call, buffers: Buffers, child: Child, runs: int, sets: int, flush: int, warmup: int
+) -> tuple[list[float], int]:
+    """Execute runs of the kernel in the child process. Return the microseconds of each, and the launcher's memory.
+
+    The launcher's memory is the device memory that its calls allocated, in bytes: what they have kept, and the largest
+    amount that was allocated in stream order. It includes the kernel's code, which the driver loads at the first call.
+    """
     arguments = "\n".join(buffers.lines(call, task.parameters(call.dtype)))
     head = f"time {task.launcher(call.dtype)} {warmup} {runs} {flush}{buffers.where}\n"
     text = head + "\nnext\n".join([arguments] * sets)
@@ -303,7 +314,8 @@ def time_in_child(
         raise GraderError(f"{where}: the kernel's process sent invalid times: {error}") from error
     if not microseconds:
         raise GraderError(f"{where}: no run was timed")
-    return microseconds
+    assert isinstance(reply.answer, Done)
+    return microseconds, sum(int(text) for text in reply.answer.said("allocated"))
 
 
 def _torch_clocks(
@@ -317,16 +329,7 @@ def _torch_clocks(
 
     baseline = task.torch_baseline
     assert baseline is not None
-    wanted = named_arguments(baseline)
-    copies = []
-    for number in range(sets):
-        arguments: dict[str, Any] = dict(call.scalars)
-        arguments.update({name: tensor.to(GPU, copy=number > 0) for name, tensor in call.tensors.items()})
-        if task.torch_prepare is not None:
-            needed = named_arguments(task.torch_prepare)
-            named = {name: value for name, value in arguments.items() if needed is None or name in needed}
-            arguments.update(task.torch_prepare(**named))
-        copies.append({name: value for name, value in arguments.items() if wanted is None or name in wanted})
+    copies = torch_arguments(task, call, baseline, sets)
 
     def clock(function: Callable[..., Any]) -> Clock:
         functions = [functools.partial(function, **a) for a in copies]
@@ -350,7 +353,22 @@ def _torch_clocks(
     return clocks, result
 
 
-def _difference(task: Exercise, call: Call, outputs: dict[str, Any], result: Any) -> str:
+def torch_arguments(task: Exercise, call: Call, function: Callable[..., Any], sets: int) -> list[dict[str, Any]]:
+    """Return the arguments of a torch function by name, ``sets`` times; only the first shares the call's tensors."""
+    wanted = named_arguments(function)
+    copies = []
+    for number in range(sets):
+        arguments: dict[str, Any] = dict(call.scalars)
+        arguments.update({name: tensor.to(GPU, copy=number > 0) for name, tensor in call.tensors.items()})
+        if task.torch_prepare is not None:
+            needed = named_arguments(task.torch_prepare)
+            named = {name: value for name, value in arguments.items() if needed is None or name in needed}
+            arguments.update(task.torch_prepare(**named))
+        copies.append({name: value for name, value in arguments.items() if wanted is None or name in wanted})
+    return copies
+
+
+def difference(task: Exercise, call: Call, outputs: dict[str, Any], result: Any) -> str:
     """Return a remark if the kernel's output differs much from torch's. Its time would be meaningless."""
     import torch
 
@@ -365,11 +383,9 @@ def _difference(task: Exercise, call: Call, outputs: dict[str, Any], result: Any
             continue
         mine = outputs[name].to(GPU).reshape(-1).float()
         other = tensor.reshape(-1).float()
-        difference = float(torch.linalg.vector_norm(mine - other) / torch.linalg.vector_norm(other).clamp(min=1e-30))
-        if not difference <= limit:
-            return (
-                f"{name} differs from torch's result by {difference:.2g} of its norm: is the kernel right at this size?"
-            )
+        off = float(torch.linalg.vector_norm(mine - other) / torch.linalg.vector_norm(other).clamp(min=1e-30))
+        if not off <= limit:
+            return f"{name} differs from torch's result by {off:.2g} of its norm: is the kernel right at this size?"
     return ""
 
 

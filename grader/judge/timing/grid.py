@@ -1,22 +1,28 @@
 """``grader bench --grid`` times attention for a grid of lengths N, widths C, heads H and batches B.
 
-The result is a CSV file. Each row is written when it is measured, small sizes first. A stopped run can be resumed: rows
+Each size is timed with a causal mask and without one, beside the fastest of torch's functions for it, in turns. The
+result is a CSV file. Each row is written when it is measured, small sizes first. A stopped run can be resumed: rows
 that are in the file are not measured again. A size that cannot be measured has a row with the reason. Examples are a
 pair of C and H whose head_dim the kernel does not support, and a size that exceeds the GPU's memory.
 
-The file has one row for each size and dtype, with these columns:
+The file has one row for each size, with these columns:
 
-- ``gpu``, ``exercise`` and ``dtype`` name what was timed. ``source`` is the start of the kernel file's SHA-256.
+- ``gpu``, ``exercise`` and ``dtype`` name what was timed: bf16 if the exercise has it. ``source`` is the start of the
+  kernel file's SHA-256.
 - ``N`` is the sequence length, ``C`` the width of the model (all heads side by side), ``H`` the number of heads, ``B``
-  the number of sequences, and ``head_dim`` the width of a head.
+  the number of sequences, and ``head_dim`` the width of a head. ``causal`` is True if a query sees only earlier keys.
 - ``runs`` is the number of timed runs. Each starts with a cold L2 cache. Launch overhead is not included
   (``grader/judge/timing/bench.py``).
 - ``mean_us``, ``p50_us`` and ``p99_us`` are the latency of the whole batch in microseconds.
 - ``tokens_per_second`` is B N divided by the mean latency.
-- ``memory_bytes`` is the size of the kernel's tensors, including working memory.
+- ``memory_bytes`` is the measured device memory of a call: its inputs and outputs, and what the launcher allocates
+  (``run_in_child`` in ``grader/judge/timing/bench.py``).
 - ``tensor_core_percent`` is for kernels on tensor cores: the FLOP/s of the formula as a share of the peak at the GPU's
   highest clock (``grader/judge/timing/floor.py``). It is not a hardware counter, such as Nsight Compute's
   sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed.
+- ``rival`` is the fastest of torch's functions at this size. ``rival_p50_us`` is its median latency in the same run,
+  and ``times_as_fast`` is the rival's median divided by the kernel's. ``rival_memory_bytes`` is the peak of torch's
+  allocator during its call, with the inputs.
 - ``note`` is the reason for missing figures.
 """
 
@@ -38,7 +44,7 @@ from grader.setup.errors import GraderError
 LENGTHS = (1024, 2048, 4096, 8192)
 WIDTHS = (512, 768, 1024, 2048)
 HEADS = (8, 12, 16, 32)
-BATCHES = (1, 4, 8, 16, 32)
+BATCHES = (1, 8, 32)
 
 
 class Row(msgspec.Struct):
@@ -56,6 +62,7 @@ class Row(msgspec.Struct):
     H: int
     B: int
     head_dim: int
+    causal: bool
     runs: int | None = None
     mean_us: float | None = None
     p50_us: float | None = None
@@ -63,17 +70,22 @@ class Row(msgspec.Struct):
     tokens_per_second: float | None = None
     memory_bytes: float | None = None
     tensor_core_percent: float | None = None
+    rival: str | None = None
+    rival_p50_us: float | None = None
+    times_as_fast: float | None = None
+    rival_memory_bytes: float | None = None
     note: str = ""
 
     @property
     def key(self) -> tuple[str, ...]:
         """A key that identifies the measurement: the GPU, the kernel's version, and the size."""
-        return tuple(map(str, (self.gpu, self.exercise, self.source, self.dtype, self.N, self.C, self.H, self.B)))
+        size = self.N, self.C, self.H, self.B, self.causal
+        return tuple(map(str, (self.gpu, self.exercise, self.source, self.dtype, *size)))
 
     def case(self, grid: Grid) -> Case:
         """Return the case of the exercise at this size."""
-        name = f"N {self.N}, C {self.C}, H {self.H}, B {self.B}"
-        return Case(name, **grid.dims(self.B, self.H, self.N, self.head_dim))
+        name = f"N {self.N}, C {self.C}, H {self.H}, B {self.B}{', causal' * self.causal}"
+        return Case(name, **grid.dims(self.B, self.H, self.N, self.head_dim, self.causal))
 
 
 COLUMNS = list(Row.__struct_fields__)
@@ -85,9 +97,9 @@ def plan(task: Exercise, gpu: str, source: str) -> list[Row]:
         raise GraderError(f"{task.name} has no grid of sizes", "A grid of sizes needs `grid=` in tasks.py.")
     allowed = task.grid.head_dims
     left_out, measured = [], []
-    for dtype, width, heads in itertools.product(task.dtypes, WIDTHS, HEADS):
+    for width, heads in itertools.product(WIDTHS, HEADS):
         head_dim, rest = divmod(width, heads)
-        pair = Row(gpu, task.name, source, dtype, 0, width, heads, 0, 0 if rest else head_dim)
+        pair = Row(gpu, task.name, source, task.dtypes[-1], 0, width, heads, 0, 0 if rest else head_dim, False)
         if rest:
             pair.note = f"{width} is not a multiple of {heads}"
         elif head_dim not in allowed:
@@ -95,8 +107,9 @@ def plan(task: Exercise, gpu: str, source: str) -> list[Row]:
         if pair.note:
             left_out.append(pair)
         else:
-            measured += [structs.replace(pair, N=n, B=b) for n in LENGTHS for b in BATCHES]
-    return left_out + sorted(measured, key=lambda row: (row.B * row.C * row.N**2, row.B, row.H))
+            sizes = itertools.product(LENGTHS, BATCHES, (False, True))
+            measured += [structs.replace(pair, N=n, B=b, causal=causal) for n, b, causal in sizes]
+    return left_out + sorted(measured, key=lambda row: (row.B * row.C * row.N**2, row.B, row.H, row.causal))
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 from msgspec import structs
 
 from grader.cli.bench_grid import bench_grid
-from grader.course import Course
+from grader.course import Course, Entry
 from grader.course.task import Exercise
-from grader.judge.timing import grid
+from grader.judge.timing import bench, grid, grid_on_gpu
+from grader.judge.timing.floor import Limits
 from grader.judge.timing.grid import Row, plan, read_rows, run_grid
-from grader.report.grid_plot import kernels, save_plot, series
+from grader.report.grid_plot import kernels, ratios, save_plot, series
 from grader.setup.errors import GraderError
 
 WITH_GRID = [entry for entry in Course().exercises if entry.load().grid is not None]
@@ -26,14 +28,15 @@ def points(exercise: Exercise) -> list[Row]:
     return plan(exercise, "NVIDIA H200", "abc")
 
 
-POINT = Row("NVIDIA H200", "day/x", "abc", "f32", 1024, 512, 8, 1, 64)
+POINT = Row("NVIDIA H200", "day/x", "abc", "f32", 1024, 512, 8, 1, 64, False)
 
 
 def measured(row: Row) -> Row:
     """Return a row of 512 tokens per microsecond, with numbers of few digits."""
     mean = row.B * row.N / 512
     figures = {"mean_us": mean, "p50_us": mean / 2, "p99_us": 2 * mean, "tokens_per_second": 5.12e8}
-    return structs.replace(row, runs=20, memory_bytes=1e6, tensor_core_percent=0.1, **figures)
+    rival = {"rival": "cuDNN", "rival_p50_us": mean, "times_as_fast": 2.0, "rival_memory_bytes": 2e6}
+    return structs.replace(row, runs=20, memory_bytes=1e6, tensor_core_percent=0.1, **figures, **rival)
 
 
 def collect(path: Path, every: list[Row], minutes: float = 1e9, clock=lambda: 0.0) -> list[Row | None]:
@@ -42,7 +45,8 @@ def collect(path: Path, every: list[Row], minutes: float = 1e9, clock=lambda: 0.
 
 def test_every_pair_is_measured_or_left_out_with_a_reason():
     every = points(task("mma_flash_attention"))
-    pairs = {(point.C, point.H): point for point in every if point.dtype == "f16"}
+    assert {point.dtype for point in every} == {"bf16"}
+    pairs = {(point.C, point.H): point for point in every}
     assert set(pairs) == {(c, h) for c in grid.WIDTHS for h in grid.HEADS}
     left_out = {pair: point.note for pair, point in pairs.items() if point.note}
     assert left_out[1024, 12] == "1024 is not a multiple of 12"
@@ -64,7 +68,7 @@ def test_an_exercise_without_a_grid_says_so():
 def test_sizes_become_calls_of_the_exercise(entry):
     exercise = entry.load()
     for head_dim in exercise.grid.head_dims:
-        point = Row("", entry.name, "", exercise.dtypes[0], 8, 8 * head_dim, 8, 2, head_dim)
+        point = Row("", entry.name, "", exercise.dtypes[0], 8, 8 * head_dim, 8, 2, head_dim, False)
         call = exercise.call(point.case(exercise.grid), point.dtype, 1)
         assert call.dims["head_dim"] == head_dim
         (shape,) = (shape for name, shape in call.output_shapes.items() if name == "out")
@@ -74,6 +78,9 @@ def test_sizes_become_calls_of_the_exercise(entry):
             elements *= size
         assert elements == point.B * point.N * point.C
         assert exercise.operations(call) == 4 * point.B * point.C * point.N**2
+        masked = structs.replace(point, causal=True)
+        call = exercise.call(masked.case(exercise.grid), point.dtype, 1)
+        assert exercise.operations(call) == 2 * point.B * point.C * point.N * (point.N + 1)
 
 
 def test_rows_come_back_from_the_file(tmp_path):
@@ -140,13 +147,81 @@ def test_without_a_gpu_there_is_a_message(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+TASKS = """
+import torch
+from grader.course.task import Case, Exercise, Grid, Input, Output, normal
+
+def unsupported(x):
+    raise RuntimeError("No available kernel.")
+
+def slow(x):
+    return 2 * x
+
+def fast(x):
+    return x + x
+
+twice = Exercise(
+    summary="Double it.",
+    launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
+    inputs={"x": Input("n", normal(mean=1.0))},
+    outputs={"out": Output("n")},
+    reference=lambda x: 2 * x,
+    cases=[Case("one", n=1)],
+    flops=lambda d: d["n"],
+    grid=Grid(
+        (8,),
+        lambda batch, heads, n, head_dim, causal: {"n": batch * heads * n * head_dim},
+        rivals={"unsupported": unsupported, "slow": slow, "fast": fast},
+    ),
+)
+"""
+KERNEL = """#include <cuda_runtime.h>
+__global__ void kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 2.0f * x[i];
+}
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    kernel<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}
+"""
+
+
+def test_a_size_is_timed_beside_the_fastest_rival(tmp_path, pretended_gpu, monkeypatch):
+    (tmp_path / "exercises" / "day01_x").mkdir(parents=True)
+    (tmp_path / "exercises" / "day01_x" / "tasks.py").write_text(TASKS)
+    right, wrong = tmp_path / "right.cu", tmp_path / "wrong.cu"
+    right.write_text(KERNEL)
+    wrong.write_text(KERNEL.replace("2.0f", "3.0f"))
+    exercise = Entry(tmp_path, "day01_x", "twice").load()
+    for name in ("gpu_architecture", "compile_kernel", "build_runner", "uuid"):
+        monkeypatch.setattr(grid_on_gpu, name, getattr(bench, name))
+    monkeypatch.setattr(grid_on_gpu, "gpu_name", lambda: "NVIDIA H200")
+    monkeypatch.setattr(grid_on_gpu, "limits_of_gpu", lambda: Limits(l2_bytes=16384))
+    answers = {"mem_get_info": (1 << 30, 1 << 30), "memory_allocated": 1000, "max_memory_allocated": 5000}
+    for name in ("mem_get_info", "memory_allocated", "max_memory_allocated", "synchronize", "reset_peak_memory_stats"):
+        monkeypatch.setattr(torch.cuda, name, lambda value=answers.get(name): value)
+    times = {"slow": 9.0, "fast": 5.0}
+    monkeypatch.setattr(grid_on_gpu, "time_on_gpu", lambda runs, count, *_: [times[runs[0].func.__name__]] * count)
+    row = Row("NVIDIA H200", exercise.name, "", "f32", 16, 16, 2, 1, 8, False)
+    with grid_on_gpu.measuring(exercise, right) as measurer:
+        found = measurer.measure(row)
+    assert (found.note, found.rival, found.rival_p50_us) == ("", "fast", 5.0)
+    assert found.times_as_fast == 5.0 / found.p50_us and found.runs >= 6
+    assert (found.memory_bytes, found.rival_memory_bytes) == (2 * 4 * 256, 5000 - 1000 + 4 * 256)
+    with grid_on_gpu.measuring(exercise, wrong) as measurer:
+        assert "differs from torch's result" in measurer.measure(row).note
+
+
 def test_the_plot(tmp_path):
     every = points(task("mixed_precision_attention"))
-    rows = [row if row.note else measured(row) for row in every if row.dtype == "f16"]
+    rows = [row if row.note else measured(row) for row in every]
     ((name, drawn),) = kernels(rows).items()
-    assert name == "mixed_precision_attention (f16) on NVIDIA H200"
+    assert name == "mixed_precision_attention (bf16) on NVIDIA H200"
     (lengths,) = {tuple(row.N for row in points) for points in series(drawn, 32).values()}
     assert lengths == grid.LENGTHS
+    names, sizes, cells = ratios(drawn, causal=True)
+    assert (len(names), len(sizes)) == (9, len(grid.LENGTHS) * len(grid.BATCHES)) and names[0] == "D 32, H 16"
+    assert {value for line in cells for value in line} == {2.0}
     save_plot(rows, tmp_path / "grid.png")
     assert (tmp_path / "grid.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(GraderError, match="no size of the grid is measured"):

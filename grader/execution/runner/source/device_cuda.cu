@@ -112,6 +112,37 @@ __global__ void read_all(unsigned* words, size_t count) {
 
 enum { MAX_RUNS = 4096 };
 
+// Measures the device memory that a launcher allocates: memory that it keeps, and memory from the default pool
+// (cudaMallocAsync), most of which is freed before a call returns.
+struct LauncherMemory {
+    static long long kept;  // by all calls of this process
+    cudaMemPool_t pool = nullptr;
+    size_t free_before = 0;
+
+    void begin(Status& status, Text& reply) {
+        unsigned long long zero = 0;
+        size_t all = 0;
+        if (cudaDeviceGetDefaultMemPool(&pool, 0) != cudaSuccess) pool = nullptr;  // a device without memory pools
+        if (pool) status.ok(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReservedMemHigh, &zero), "setup", reply);
+        status.ok(cudaMemGetInfo(&free_before, &all), "setup", reply);
+    }
+
+    void end(Status& status, Text& reply) {
+        unsigned long long now = 0, high = 0;
+        size_t free_after = 0, all = 0;
+        status.ok(cudaMemGetInfo(&free_after, &all), "run", reply);
+        if (pool) {
+            status.ok(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &now), "run", reply);
+            status.ok(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemHigh, &high), "run", reply);
+        }
+        kept += static_cast<long long>(free_before) - static_cast<long long>(free_after);
+        const long long pooled = high > now ? static_cast<long long>(high - now) : 0;
+        reply.add("remark allocated %lld\n", (kept > 0 ? kept : 0) + pooled);
+    }
+};
+
+long long LauncherMemory::kept = 0;
+
 // Returns a function of the CUDA driver; null if the driver does not have it.
 template <typename F>
 F driver(const char* name) {
@@ -212,6 +243,10 @@ int time(Call& call, Thunk thunk, Text& reply) {
         status.ok(cudaEventCreate(&begin[i]), "setup", reply);
         if (!status.ok(cudaEventCreate(&end[i]), "setup", reply)) return status.code;
     }
+    wait_a_while<<<1, 1>>>(0);  // loads this kernel, so that its code is not counted as memory of the launcher
+    if (!status.ok(cudaDeviceSynchronize(), "setup", reply)) return status.code;
+    LauncherMemory launcher;
+    launcher.begin(status, reply);
     for (int run = 0; run < call.warmup; ++run)
         if (!status.ok(static_cast<cudaError_t>(thunk(pointers[run % call.sets])), "launch", reply)) return status.code;
     if (!status.ok(cudaDeviceSynchronize(), "run", reply)) return status.code;
@@ -227,6 +262,7 @@ int time(Call& call, Thunk thunk, Text& reply) {
         if (!status.ok(static_cast<cudaError_t>(code), "launch", reply)) return status.code;
     }
     if (!status.ok(cudaDeviceSynchronize(), "run", reply)) return status.code;
+    launcher.end(status, reply);
 
     for (int run = 0; run < runs; ++run) {
         float milliseconds = 0;
