@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import hashlib
+import itertools
 import json
 import re
 import secrets
@@ -304,22 +305,26 @@ class Session:
         }
 
         # If an exercise was renamed, a file with the present name has priority over one with a former name.
-        # A file in an archive within the submission, one that a browser renamed as a copy, one in a folder that is not
-        # its day's, or one in a deeper folder counts only if there is no other file.
-        def rank(place: str) -> tuple[bool, bool, bool, bool, int, str]:
+        # A file in a nested archive, a copy that a browser named, a file outside of the course's folders, and a file in
+        # a deeper folder count only where there is no other file.
+        def rank(candidate: tuple[bool, str]) -> tuple[int, bool, bool, bool, bool, int, str]:
+            former, place = candidate
             path = PurePosixPath(place)
-            packed = any(parent.suffix.lower() == ".zip" for parent in path.parents)
             copied = _without_copy(path.stem) != path.stem.lower()
-            elsewhere = len(path.parts) > 1 and path.parent.name not in {entry.day for entry in self.entries.values()}
-            return not days.isdisjoint(path.parts), packed, copied, elsewhere, len(path.parts), place
+            of_former_day = not days.isdisjoint(path.parts)
+            elsewhere = not self._in_layout(place)
+            return _archives(path), former, of_former_day, copied, elsewhere, len(path.parts), place
 
-        places = sorted(submission.kernels, key=rank)
-        for former in (False, True):
-            for place in places:
-                name = self._exercise_of(place, former)
-                if name and (not self._wanted() or name in self._wanted()):
-                    found.setdefault(name, (place, submission.kernels[place]))
+        for former, place in sorted(itertools.product((False, True), submission.kernels), key=rank):
+            name = self._exercise_of(place, former)
+            if name and (not self._wanted() or name in self._wanted()):
+                found.setdefault(name, (place, submission.kernels[place]))
         return dict(sorted(found.items()))
+
+    def _in_layout(self, place: str) -> bool:
+        """Return whether a file is DAY/NAME or exercises/DAY/NAME in its archive, as in the course."""
+        *folders, day, _ = ("", *PurePosixPath(re.sub(r".*\.zip/", "", place, flags=re.IGNORECASE)).parts)
+        return day in {entry.day for entry in self.entries.values()} and folders in ([""], ["", "exercises"])
 
     def _exercise_of(self, place: str, former: bool) -> str:
         """Return the exercise that a file is named after, by present or former names.
@@ -356,6 +361,9 @@ class Session:
             )
         if unknown:
             remarks.append(f"not graded, because no exercise has that name: {_listed(unknown)}")
+        if submission.unread and not submission.refused:
+            reasons = [f"{place} ({reason})" for place, reason in sorted(submission.unread.items())]
+            remarks.append(f"not graded, because the file was not read: {_listed(reasons)}")
         return remarks
 
     def _kept_seed(self) -> int:
@@ -374,6 +382,11 @@ class Session:
 def _without_copy(stem: str) -> str:
     """Remove the suffix that browsers add to a second download: " (1)" or "-1"."""
     return re.sub(r"( ?\(\d+\)|-\d+)$", "", stem).lower()
+
+
+def _archives(path: PurePosixPath) -> int:
+    """Return the number of archives that a file of a submission is nested in."""
+    return sum(part.lower().endswith(".zip") for part in path.parts[:-1])
 
 
 def _listed(places: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
@@ -10,10 +11,11 @@ import stat
 import tempfile
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from grader.classroom import class_archive
 from grader.classroom.archives import Refused, checked_name, shown
@@ -30,7 +32,7 @@ MOST_DEPTH = 40
 """The maximum depth of nested folders."""
 _NOT_READ = (".cu", ".py", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2")
 """Suffixes of files that may be a student's work but are not read. They are reported."""
-_CANVAS = re.compile(r"(?P<student>[^\W\d_][^_]*)(?:_LATE)?_(?P<number>\d+)_(?P<attachment>\d+)_(?P<file>.+)")
+_CANVAS = re.compile(r"(?P<student>[^\W\d_][^_]*)(?:_LATE)?_(?P<number>[1-9]\d*)_(?P<attachment>[1-9]\d*)_(?P<file>.+)")
 """The name of an attachment in Canvas's archive: the student's name and number, the attachment's number, the file."""
 
 
@@ -44,6 +46,8 @@ class Submission:
     """The .cu and .py files, by their path in the submission."""
     nickname: str = ""
     """The name on the leaderboard; empty: the student did not opt in."""
+    unread: dict[str, str] = field(default_factory=dict)
+    """The reasons why other files were not read, by their path in the submission."""
     refused: str = ""
     """The reason why the submission was rejected; empty if it was read."""
     incident: Incident | None = None
@@ -51,11 +55,13 @@ class Submission:
 
     @property
     def digest(self) -> str:
-        """Return a hash of all kernel files, or of the reason for the rejection."""
+        """Return a hash of all kernel files, and of the reasons why the submission or a file was not read."""
         total = hashlib.sha256(self.refused.encode())
         for name, content in sorted(self.kernels.items()):
             total.update(f"{name}\0{len(content)}\0".encode())
             total.update(content)
+        if self.unread:
+            total.update(repr(sorted(self.unread.items())).encode())
         return total.hexdigest()
 
     @property
@@ -70,6 +76,50 @@ class Submission:
             return self.student
         plain = re.sub(r"[^\w.-]+", "_", self.student, flags=re.ASCII).strip("._")[:80]
         return f"{plain or 'student'}-{hashlib.sha256(os.fsencode(self.student)).hexdigest()[:16]}"
+
+
+@dataclass
+class _Reading:
+    """The files of a submission, and what counts towards its limits."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    """The files by their path; a file that is not read has no content."""
+    unread: dict[str, str] = field(default_factory=dict)
+    """The reasons why files were not read."""
+    entries: int = 0
+    size: int = 0
+
+    def count(self, entries: int) -> None:
+        """Count files; raise if the submission has too many."""
+        self.entries += entries
+        if self.entries > MOST_ENTRIES:
+            raise Refused(f"it holds more than {MOST_ENTRIES} files")
+
+    def add(self, name: str, file: IO[bytes]) -> None:
+        """Read a kernel; raise if it or the whole submission is too large."""
+        content = file.read(MOST_KERNEL_BYTES + 1)
+        self.size += len(content)
+        if len(content) > MOST_KERNEL_BYTES:
+            raise Refused(f"{shown(name)} is larger than {MOST_KERNEL_BYTES >> 20} MB")
+        if self.size > MOST_BYTES:
+            raise Refused(f"its kernels are larger than {MOST_BYTES >> 20} MB together")
+        self.files[name] = content
+
+    def add_archive(self, name: str, opened: Callable[[], BinaryIO], nested: bool) -> None:
+        """Read an archive in the submission. If it is refused, keep the other files and note the reason."""
+        inside = _Reading(entries=self.entries, size=self.size)
+        try:
+            with _damage_refused(), opened() as file:
+                _unzip(file, inside, nested)
+        except Refused as reason:
+            self.unread[name] = str(reason)
+        else:
+            self.files.update({f"{name}/{place}": content for place, content in inside.files.items()})
+            self.unread.update({f"{name}/{place}": reason for place, reason in inside.unread.items()})
+        self.entries, self.size = inside.entries, inside.size
+
+
+_Reader = Callable[[Path], _Reading]
 
 
 def find_submissions(folder: Path) -> list[Submission]:
@@ -92,7 +142,8 @@ def find_submissions(folder: Path) -> list[Submission]:
     for path in paths:
         kind = path.suffix.lower()
         if path in several:
-            if path == several[path][0]:
+            # The feedback for Canvas is an archive, named after the student's.
+            if path == min(several[path], key=lambda other: (not _is_archive(other.name), not _is_kernel(other.name))):
                 found.append(_read(Submission(path.stem, path), lambda first: _from_attachments(several[first])))
             continue
         if path.name.startswith(".") or path.name == "__MACOSX":
@@ -116,33 +167,30 @@ def find_submissions(folder: Path) -> list[Submission]:
 
 
 def _attachments(paths: Sequence[Path]) -> dict[Path, list[Path]]:
-    """Return, for each attachment from Canvas, all attachments of its student. Omit a student's only archive."""
-    files = [path for path in paths if path.is_file() and not path.is_symlink() and not path.name.startswith(".")]
-    names = {path: _CANVAS.fullmatch(path.name) for path in files}
-    work = [path for path in files if _is_archive(path.name) or _is_kernel(path.name)]
-    if not _are_from_canvas([names[path] for path in work]):
-        return {}
+    """Return each attachment from Canvas with all of its student, where these are not a single archive.
+
+    A folder is from Canvas only if its names fit: several students, and each number means one student or attachment.
+    """
     by_student: dict[str, list[Path]] = defaultdict(list)
-    for path, name in names.items():
-        if name:
+    students, attachments = set[tuple[str, str]](), Counter[str]()
+    for path in paths:
+        if path.name.startswith(".") or path.is_symlink() or not path.is_file():
+            continue
+        if name := _CANVAS.fullmatch(path.name):
             by_student[name["number"]].append(path)
+            students.add((name["number"], name["student"]))
+            attachments[name["attachment"]] += 1
+        elif _is_archive(path.name) or _is_kernel(path.name):
+            return {}
+    names = {student for _, student in students}
+    if len(names) < 2 or len(students) > len(by_student) or attachments.total() > len(attachments):
+        return {}
     return {
         path: together
         for together in by_student.values()
-        if not set(together).isdisjoint(work) and (len(together) > 1 or not _is_archive(together[0].name))
+        if len(together) > 1 or not _is_archive(together[0].name)
         for path in together
     }
-
-
-def _are_from_canvas(names: Sequence[re.Match[str] | None]) -> bool:
-    """Return whether files are named as Canvas names them, and not only like that, as ``lab_3_01_ann.zip`` is."""
-    found = [name for name in names if name]
-    students = {(name["number"], name["student"]) for name in found}
-    attachments, numbers = {name["attachment"] for name in found}, {number for number, _ in students}
-    if len(attachments) < len(names) or len(numbers) < len(students):
-        return False
-    several = len({student for _, student in students}) > 1
-    return several or all(int(name["attachment"]) >= 100 for name in found)
 
 
 def read_submission(student: str, folder: Path) -> Submission:
@@ -170,16 +218,21 @@ def _rename_duplicates(submissions: list[Submission]) -> None:
             submission.student = submission.path.name
 
 
-def _read(submission: Submission, reader: Callable[[Path], dict[str, bytes]]) -> Submission:
+def _read(submission: Submission, reader: _Reader) -> Submission:
     try:
-        files = reader(submission.path)
+        reading = reader(submission.path)
+        files = reading.files
         submission.kernels = {
             place: content for place, content in files.items() if _is_kernel(PurePosixPath(place).name)
         }
         others = sorted(files.keys() - submission.kernels)
+        submission.unread = reading.unread
         opted = (files[place] for place in others if PurePosixPath(place).name == OPT_IN)
         submission.nickname = next(map(_nickname, opted), "")
-        if not submission.kernels:
+        refused = [place for place in reading.unread if place not in files]
+        if not submission.kernels and refused:
+            submission.refused = f"{shown(refused[0])} cannot be read: {reading.unread[refused[0]]}"
+        elif not submission.kernels:
             submission.refused = f"it contains no .cu or .py file{_listed(others)}"
     except Refused as reason:
         submission.refused = str(reason)
@@ -199,13 +252,12 @@ def _listed(places: list[str]) -> str:
     return f", only {', '.join(map(shown, places[:3]))}{more}"
 
 
-def _from_folder(folder: Path) -> dict[str, bytes]:
-    """Return the files of a folder by their path; a file that is not read has no content."""
+def _from_folder(folder: Path) -> _Reading:
     return _from_paths({name: folder / name for name in _files(folder)})
 
 
-def _from_attachments(paths: Sequence[Path]) -> dict[str, bytes]:
-    """Return the files of one student's attachments from Canvas, by the names that the student gave them."""
+def _from_attachments(paths: Sequence[Path]) -> _Reading:
+    """Return one student's attachments from Canvas, by the names that the student gave them."""
     by_name: dict[str, Path] = {}
     for path in paths:
         match = _CANVAS.fullmatch(path.name)
@@ -213,54 +265,27 @@ def _from_attachments(paths: Sequence[Path]) -> dict[str, bytes]:
         if name in by_name:
             raise Refused(f"it holds {shown(name)} twice")
         by_name[name] = path
-    return _from_paths(by_name)
+    reading = _from_paths(by_name)
+    for name in by_name:
+        if not _is_read(name) and not _is_archive(name):
+            reading.unread[name] = "it is neither a kernel nor a zip archive"
+    return reading
 
 
-def _from_paths(paths: Mapping[str, Path]) -> dict[str, bytes]:
-    kernels: dict[str, bytes] = {}
-    problems: list[Refused] = []
-    total = 0
-    for name, path in paths.items():
-        # learning systems nest archives in this way
-        if _is_archive(path.name):
-            inside = _nested(name, lambda path=path: _from_archive(path), problems)  # type: ignore[misc]
-            total += sum(map(len, inside.values()))
-            _check_size(name, 0, total)
-            _add(kernels, inside)
-            continue
+def _from_paths(paths: Mapping[str, Path]) -> _Reading:
+    reading = _Reading()
+    reading.count(len(paths))
+    # learning systems put archives into folders; read them last, so that a large one excludes no other file
+    for name, path in sorted(paths.items(), key=lambda item: _is_archive(item[1].name)):
         base = PurePosixPath(name).name
-        if not _is_read(base):
-            if not base.startswith("."):
-                kernels[name] = b""
-            continue
-        with _open(path) as file:
-            content = file.read(MOST_KERNEL_BYTES + 1)
-        total += len(content)
-        _check_size(name, len(content), total)
-        kernels[name] = content
-    return _unless_all_failed(kernels, problems)
-
-
-def _nested(name: str, read: Callable[[], dict[str, bytes]], problems: list[Refused]) -> dict[str, bytes]:
-    """Return the files of an archive in a submission; only its name, and the reason in ``problems``, if it is bad."""
-    try:
-        return {f"{name}/{place}": content for place, content in read().items()}
-    except Refused as problem:
-        problems.append(Refused(f"in {shown(name)}: {problem}"))
-        return {name: b""}
-
-
-def _add(files: dict[str, bytes], inside: dict[str, bytes]) -> None:
-    files.update(inside)
-    if len(files) > MOST_ENTRIES:
-        raise Refused(f"it holds more than {MOST_ENTRIES} files, with those of its archives")
-
-
-def _unless_all_failed(files: dict[str, bytes], problems: list[Refused]) -> dict[str, bytes]:
-    """Return the files. Raise the first problem of an archive if there is no kernel besides."""
-    if problems and not any(_is_kernel(PurePosixPath(name).name) for name in files):
-        raise problems[0]
-    return files
+        if _is_archive(base):
+            reading.add_archive(name, partial(_open, path), nested=False)
+        elif _is_read(base):
+            with _open(path) as file:
+                reading.add(name, file)
+        elif not base.startswith("."):
+            reading.files[name] = b""
+    return reading
 
 
 def _files(folder: Path) -> list[str]:
@@ -298,55 +323,59 @@ def _open(path: Path) -> BinaryIO:
     return os.fdopen(file, "rb")
 
 
-def _from_archive(path: Path) -> dict[str, bytes]:
-    """Return the files of an archive by their path; a file that is not read has no content."""
+def _from_archive(path: Path) -> _Reading:
+    reading = _Reading()
     with _open(path) as file:
-        return _unzipped(file)
+        _unzip(file, reading)
+    return reading
 
 
-def _unzipped(file: BinaryIO, nested: bool = False) -> dict[str, bytes]:
-    """Return the files of an archive, and of the archives in it. ``nested``: it is in another archive."""
-    kernels: dict[str, bytes] = {}
-    problems: list[Refused] = []
-    try:
-        with zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
-            if len(members) > MOST_ENTRIES:
-                raise Refused(f"it holds more than {MOST_ENTRIES} files")
-            if sum(member.file_size for member in members) > MOST_BYTES:
-                raise Refused(f"it would unpack to more than {MOST_BYTES >> 20} MB")
-            total = 0
-            for member in members:
-                name = checked_name(member)
-                base = PurePosixPath(name).name
-                if member.is_dir() or name.startswith("__MACOSX/"):
-                    continue
-                if _is_archive(base) and not nested:
-                    with archive.open(member) as packed:
-                        inner = io.BytesIO(packed.read(MOST_BYTES))
-                    inside = _nested(name, lambda inner=inner: _unzipped(inner, nested=True), problems)  # type: ignore[misc]
-                    total += sum(map(len, inside.values()))
-                    _check_size(name, 0, total)
-                    _add(kernels, inside)
-                    continue
-                if not _is_read(base):
-                    if not base.startswith("."):
-                        kernels[name] = b""
-                    continue
-                if name in kernels:
-                    raise Refused(f"it holds {shown(name)} twice")
+def _unzip(file: BinaryIO, reading: _Reading, nested: bool = False) -> None:
+    """Read the files of an archive, and of the archives in it. ``nested``: it is in another archive."""
+    with _damage_refused(), zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        reading.count(len(members))
+        if sum(member.file_size for member in members) > MOST_BYTES:
+            raise Refused(f"it would unpack to more than {MOST_BYTES >> 20} MB")
+        archives = {}
+        for member in members:
+            name = checked_name(member)
+            base = PurePosixPath(name).name
+            if member.is_dir() or name.startswith("__MACOSX/"):
+                continue
+            if name in archives or (_is_read(base) and name in reading.files):
+                raise Refused(f"it holds {shown(name)} twice")
+            if _is_archive(base) and not nested:
+                archives[name] = member
+            elif _is_read(base):
                 with archive.open(member) as packed:  # the size that the archive declares may be wrong
-                    content = packed.read(MOST_KERNEL_BYTES + 1)
-                total += len(content)
-                _check_size(name, len(content), total)
-                kernels[name] = content
+                    reading.add(name, packed)
+            elif not base.startswith("."):
+                reading.files[name] = b""
+                if _is_archive(base):
+                    reading.unread[name] = "archives are nested too deeply"
+        # read nested archives last, so that a large one excludes no other file
+        for name, member in archives.items():
+            reading.add_archive(name, partial(_member, archive, member), nested=True)
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> BinaryIO:
+    """Return an archive that is in an archive, for random access."""
+    with archive.open(member) as packed:
+        return io.BytesIO(packed.read(MOST_BYTES))
+
+
+@contextlib.contextmanager
+def _damage_refused() -> Generator[None]:
+    """Refuse an archive that cannot be read."""
+    try:
+        yield
+    except (Refused, OSError):
+        raise
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
         raise Refused(f"it is not a readable zip archive: {error}") from error
     except Exception as error:  # zlib, lzma and bz2 raise their own errors
-        if isinstance(error, (Refused, OSError)):
-            raise
         raise Refused(f"it is damaged: {error}") from error
-    return _unless_all_failed(kernels, problems)
 
 
 def _nickname(content: bytes) -> str:
@@ -367,10 +396,3 @@ def _is_read(name: str) -> bool:
 def _is_kernel(name: str) -> bool:
     """Return whether a file may be an exercise's. macOS adds hidden files with the same suffix."""
     return name.lower().endswith(tuple(SUFFIXES.values())) and not name.startswith(".") and name != "tasks.py"
-
-
-def _check_size(name: str, size: int, total: int) -> None:
-    if size > MOST_KERNEL_BYTES:
-        raise Refused(f"{shown(name)} is larger than {MOST_KERNEL_BYTES >> 20} MB")
-    if total > MOST_BYTES:
-        raise Refused(f"its kernels are larger than {MOST_BYTES >> 20} MB together")

@@ -299,6 +299,11 @@ def test_canvas_grades_of_students_who_hand_in_no_archive(tmp_path: Path) -> Non
     made = canvas.export(book, tmp_path, tmp_path, tmp_path / "grades.csv", "5678")
     assert made.graded == 2 and [row[-1] for row in rows(tmp_path / "canvas-grades.csv")[2:]] == ["4", "4"]
     assert made.left_out == ["feedback files of 1 student who handed in no archive, such as 'doeeve_12_345_twice'"]
+    grades.append(Grade(student="doeeve_12_347_notes", folder="other", submission="", points={}, maximum=10, total=0))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/feedback.html").write_text("feedback")
+    with pytest.raises(GraderError, match="'doeeve_12_345_twice' and 'doeeve_12_347_notes' are submissions of one"):
+        canvas.export(book, tmp_path, tmp_path, tmp_path / "grades.csv", "5678")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.submissions import find_submissions
+from grader.classroom.session import Session
+from grader.classroom.submissions import Submission, find_submissions
 from grader.classroom.worker import in_utf8
+from grader.course import Course
 from grader.setup.errors import GraderError
 
 
@@ -84,13 +86,41 @@ def test_an_archive_in_an_archive(tmp_path: Path) -> None:
     middle = zipped("submission.zip", inner)
     assert find_submissions(tmp_path)[0].kernels == {"submission.zip/day01/twice.cu": b"kernel"}
     assert "only 'work.zip/submission.zip'" in archive(tmp_path, "work.zip", middle)
-    assert "not a readable zip archive" in archive(tmp_path, "work.zip", inner[:-10])
+    assert "'work.zip' cannot be read: it is not a readable zip archive" in archive(tmp_path, "work.zip", inner[:-10])
     assert "is outside of the archive" in archive(tmp_path, "work.zip", zipped("../twice.cu", b"kernel"))
     large = zipped("twice.cu", bytes(1 << 20))
     with zipfile.ZipFile(tmp_path / "student.zip", "w") as file:
         for number in range(30):
             file.writestr(f"{number}.zip", large)
-    assert "larger than 20 MB together" in find_submissions(tmp_path)[0].refused
+    (found,) = find_submissions(tmp_path)
+    assert len(found.kernels) == 20 and len(found.unread) == 10 and not found.refused
+    assert all("larger than 20 MB together" in reason for reason in found.unread.values())
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_nested_archive_that_cannot_be_read(tmp_path: Path, folder: bool) -> None:
+    """Keep the other kernels and note the reason; count all archives of a submission together."""
+    packed = {}
+    for name, count in (("a.zip", 300), ("b.zip", 300), ("c.zip", 1)):
+        with zipfile.ZipFile(tmp_path / name, "w") as file:
+            for number in range(count):
+                file.writestr(f"day01/{number}.cu", "kernel")
+        packed[name] = (tmp_path / name).read_bytes()
+        (tmp_path / name).unlink()
+    packed["c.zip"] = packed["c.zip"][:-10]
+    packed["twice.cu"] = b"kernel"
+    if folder:
+        (tmp_path / "ann").mkdir()
+        for name, content in packed.items():
+            (tmp_path / "ann" / name).write_bytes(content)
+    else:
+        with zipfile.ZipFile(tmp_path / "ann.zip", "w") as file:
+            for name, content in packed.items():
+                file.writestr(name, content)
+    (found,) = find_submissions(tmp_path)
+    assert "twice.cu" in found.kernels and len(found.kernels) == 301 and not found.refused
+    assert found.unread["b.zip"] == "it holds more than 500 files"
+    assert "not a readable zip archive" in found.unread["c.zip"] and len(found.unread) == 2
 
 
 def test_folders(tmp_path: Path) -> None:
@@ -162,61 +192,63 @@ def test_attachments_of_a_student_in_canvas(tmp_path: Path) -> None:
         "doejohn_13_303_twice": ["twice.cu"],
         "leeann_15_305_one": ["one.zip/twice.cu", "two.zip/thrice.cu"],
         "poe_16_307_w": ["twice.cu"],
+        "roe_14_304_twice": [],
     }
+    assert "only 'twice.txt'" in found["roe_14_304_twice"].refused
     (tmp_path / "leeann_15_309_two.zip").write_bytes((tmp_path / "leeann_15_306_two.zip").read_bytes())
     assert any("holds 'two.zip' twice" in submission.refused for submission in find_submissions(tmp_path))
 
 
-def write_archive(path: Path, **members: bytes | str) -> bytes:
-    """Write an archive with members of these names, a suffix after two underscores; return its content."""
-    with zipfile.ZipFile(path, "w") as file:
-        for name, content in members.items():
-            file.writestr(name.replace("__", "."), content)
-    return path.read_bytes()
+def test_other_attachments_of_a_student_in_canvas(tmp_path: Path) -> None:
+    """Name the submission after its archive, read the nickname, and report files that are not read."""
+    for name in ("ann_1_10_a.cu", "ann_1_11_notes.7z", "ann_1_12_leaderboard.txt", "bob_2_13_b.cu"):
+        (tmp_path / name).write_text("Ace")
+    with zipfile.ZipFile(tmp_path / "ann_1_14_work.zip", "w") as file:
+        file.writestr("twice.cu", "kernel")
+    ann, bob = sorted(find_submissions(tmp_path), key=lambda submission: submission.student)
+    assert ann.path.name == "ann_1_14_work.zip" and sorted(ann.kernels) == ["a.cu", "work.zip/twice.cu"]
+    assert ann.nickname == "Ace" and list(ann.unread) == ["notes.7z"]
+    assert list(bob.kernels) == ["b.cu"] and not bob.unread
 
 
 @pytest.mark.parametrize(
     "names",
     [
-        ["lab_3_01_ann", "lab_3_02_bob"],
-        ["hw1_2026_11_ann", "hw1_2026_11_bob", "hw1_2026_12_eve"],
-        ["doe_12_301_work", "roe_12_302_work"],
-        ["doe_12_301_work", "ann"],
+        ["lab_3_01_ann.zip", "lab_3_02_bob.zip"],
+        ["lab_3_1_ann.zip", "lab_3_2_bob.zip"],
+        ["hw1_2026_11_ann.zip", "hw1_2026_11_bob.zip", "hw1_2026_12_eve.zip"],
+        ["doe_12_301_work.zip", "roe_12_302_work.zip"],
+        ["ann.zip", "doe_12_301_work.zip"],
+        ["lab_3_1_ann.zip", "lab_3_2_bob.zip", "lab_4_3_ann.zip"],
+        ["ann_3_1_work.zip", "ann_3_2_work.zip", "bob_3_3_work.zip"],
+        ["ann_3_1_a.zip", "ann_3_2_b.zip", "bob_4_1_a.zip"],
+        ["ann_3_1_a.zip", "ann_3_2_b.zip", "bob_4_3_a.zip", "eve.zip"],
     ],
 )
-def test_archives_that_only_look_like_those_of_canvas_are_not_merged(tmp_path: Path, names: list[str]) -> None:
+def test_names_that_only_look_like_attachments(tmp_path: Path, names: list[str]) -> None:
+    """Keep archives apart where the names of the folder do not fit Canvas."""
     for name in names:
-        write_archive(tmp_path / f"{name}.zip", twice__cu="kernel")
-    assert [submission.student for submission in find_submissions(tmp_path)] == sorted(names)
+        with zipfile.ZipFile(tmp_path / name, "w") as file:
+            file.writestr("twice.cu", "kernel")
+    assert [submission.path.name for submission in find_submissions(tmp_path)] == sorted(names)
 
 
-def test_other_attachments_in_canvas_belong_to_their_student(tmp_path: Path) -> None:
-    (tmp_path / "doe_12_301_twice.cu").write_text("kernel")
-    (tmp_path / "doe_12_302_notes.rar").write_text("notes")
-    (tmp_path / "doe_12_303_leaderboard.txt").write_text("nick")
-    write_archive(tmp_path / "roe_13_304_work.zip", twice__cu="kernel")
-    found = {submission.student: submission for submission in find_submissions(tmp_path)}
-    assert sorted(found) == ["doe_12_301_twice", "roe_13_304_work"]
-    assert list(found["doe_12_301_twice"].kernels) == ["twice.cu"] and found["doe_12_301_twice"].nickname == "nick"
-
-
-def test_a_bad_archive_does_not_lose_the_kernels_beside_it(tmp_path: Path) -> None:
-    many = write_archive(tmp_path / "many", **{f"file{number}__h": "" for number in range(501)})
-    write_archive(tmp_path / "ann.zip", twice__cu="kernel", data__zip=b"no archive", headers__zip=many)
-    write_archive(tmp_path / "bob.zip", data__zip=b"no archive")
-    (tmp_path / "many").unlink()
-    ann, bob = find_submissions(tmp_path)
-    assert list(ann.kernels) == ["twice.cu"] and not ann.refused
-    assert "in 'data.zip': it is not a readable zip archive" in bob.refused
-
-
-def test_archives_in_an_archive_share_its_limit_of_files(tmp_path: Path) -> None:
-    inner = write_archive(tmp_path / "inner", **{f"file{number}__cu": "" for number in range(300)})
-    (tmp_path / "inner").unlink()
-    write_archive(tmp_path / "ann.zip", one__zip=inner)
-    write_archive(tmp_path / "bob.zip", one__zip=inner, two__zip=inner)
-    ann, bob = find_submissions(tmp_path)
-    assert not ann.refused and "more than 500 files, with those of its archives" in bob.refused
+def test_the_file_that_is_graded(tmp_path: Path, course: Course) -> None:
+    """Prefer a file outside of nested archives, then one in the course's folders."""
+    entry = course.find("twice")
+    file = entry.skeleton.name
+    session = Session(course, [], tmp_path)
+    for better, worse in (
+        (f"old/deep/{file}", f"a.zip/{entry.day}/{file}"),
+        (f"exercises/{entry.day}/{file}", f"old/{file}"),
+        (f"{entry.day}/{file}", file),
+        (f"a.zip/exercises/{entry.day}/{file}", f"a.zip/{file}"),
+        (file, f"backup/{entry.day}/{file}"),
+    ):
+        submission = Submission("ann", tmp_path, kernels={worse: b"worse", better: b"better"})
+        assert session._kernels(submission)[entry.name] == (better, b"better")
+    submission.unread = {"b.zip": "it is damaged"}
+    assert any("b.zip (it is damaged)" in remark for remark in session._remarks(submission))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])

@@ -15,6 +15,7 @@ archive is therefore an archive.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from grader.classroom.exports.feedback import Export, gradable, page
@@ -39,8 +40,7 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
     head = rows[0]
     column = _assignment(head, assignment, gradebook)
     kept = [index for index, name in enumerate(head) if name in WHO]
-    # If two submissions have the same student, such as one that was refused, the better one counts.
-    by_key = {key: grade for grade in sorted(grades, key=lambda one: one.total) for key in _keys(grade)}
+    by_key = _by_key(grades)
     identifier, login = head.index("ID"), head.index("SIS Login ID") if "SIS Login ID" in head else -1
     written = [[*(head[index] for index in kept), head[column]]]
     found = set()
@@ -80,10 +80,18 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
     return made
 
 
-def _keys(grade: Grade) -> list[str]:
-    """Return the number or name that identifies the student in a row of the gradebook."""
-    match = _NUMBERS.search(grade.student)
-    return [match[1]] if match else [grade.student]
+def _by_key(grades: Iterable[Grade]) -> dict[str, Grade]:
+    """Return the grades by the number or name that identifies the student in a row of the gradebook."""
+    found: dict[str, Grade] = {}
+    for grade in grades:
+        match = _NUMBERS.search(grade.student)
+        other = found.setdefault(match[1] if match else grade.student, grade)
+        if other is not grade:
+            raise GraderError(
+                f"{other.student!r} and {grade.student!r} are submissions of one student of Canvas, with two grades",
+                "Put this student's files into one archive, named like one of them, and grade the class again.",
+            )
+    return found
 
 
 def _plain(name: str) -> str:
