@@ -6,7 +6,7 @@ it. The front end therefore reports the bracket instead.
 
 from __future__ import annotations
 
-from grader.frontend.rewrite_error import RewriteError, error_at
+from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.tokens import Source, Token
 
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
@@ -24,7 +24,7 @@ def unpaired(source: Source) -> RewriteError | None:
             opened.append((token, before))
         elif token.text in _PAIRS.values() and token.kind == "mark":
             if not opened:
-                return error_at(source, token, f"'{token.text}' closes no bracket")
+                return source.error(token, f"'{token.text}' closes no bracket")
             first, _ = opened.pop()
             if _PAIRS[first.text] != token.text:
                 return _never_closed(source, first)
@@ -37,7 +37,7 @@ def unpaired(source: Source) -> RewriteError | None:
 
 
 def _never_closed(source: Source, token: Token) -> RewriteError:
-    return error_at(source, token, f"'{token.text}' is never closed", f"Add the missing '{_PAIRS[token.text]}'.")
+    return source.error(token, f"'{token.text}' is never closed", f"Add the missing '{_PAIRS[token.text]}'.")
 
 
 def _indent(source: Source, token: Token) -> int:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.frontend import course_headers
-from grader.frontend.rewrite_error import RewriteError, error_at
-from grader.frontend.tokens import Source
+from grader.frontend.tokens import Include, Source, Token, word_set
 
 # Prefixes of other libraries' headers. A kernel file must be plain CUDA: it is not linked with any library.
 _FOREIGN = {
@@ -114,95 +113,50 @@ def _unsupported(word: str) -> tuple[str, str] | None:
 COMPILERS_OWN = re.compile(r"(__atomic_|__sync_)[a-z]\w*|__c11_atomic_\w+|(__)?always_inline(__)?")
 
 
-def _suggest(hint: str) -> str:
-    return hint or "The simulator has no alternative: write the kernel without it."
-
-
 def check_includes(source: Source, include_dirs: Sequence[Path], alone: bool = True) -> None:
     """Raise RewriteError if the file includes a header that is not available.
 
     ``alone`` is true for a kernel file, which may include less than a file of a whole program.
     """
-    own = course_headers.names()
     for include in source.includes:
-        if include.name in own:
-            continue
-        line, column = source.line(include.start), source.column(include.start)
-        text = source.line_text(line)
-        for prefix, library in _FOREIGN.items():
-            taken = _present(include_dirs, include.name) and not (alone and library in _FOR_PROGRAMS)
-            if include.name.startswith(prefix) and not taken:
-                missing = f"this header of {library}" if library in _FOR_PROGRAMS else library
-                raise RewriteError(
-                    line,
-                    column,
-                    f"#include {include.header}: {library} is not available in a kernel file"
-                    if alone
-                    else f"#include {include.header}: the simulator does not have {missing}",
-                    "A kernel file is plain CUDA C++ without libraries: write what you need in the kernel."
-                    if alone
-                    else "Put the code that needs it inside #if, or run the program with --device cuda.",
-                    source_line=text,
-                )
-        if alone and (include.name.startswith("/") or ".." in include.name.split("/")):
-            raise RewriteError(
-                line,
-                column,
-                f"#include {include.header}: a kernel file must not include a file by an absolute path or by ..",
-                "Include headers of CUDA and of the C++ standard library by name, for example <cuda_fp16.h>.",
-                source_line=text,
-            )
-        if include.name.startswith(f"{course_headers.FOLDER.name}/"):
-            raise RewriteError(
-                line,
-                column,
-                f"#include {include.header}: the course has no such header",
-                f"The course's headers are {', '.join(own)}.",
-                source_line=text,
-            )
-        if alone and include.header.startswith('"') and not _is_standard(include.name, include_dirs):
-            raise RewriteError(
-                line,
-                column,
-                f"#include {include.header}: a kernel file cannot include your own files",
-                f"Copy what you need into the kernel file. The course's headers are {', '.join(own)}.",
-                source_line=text,
-            )
-        if include.name.startswith(_CUDA_FAMILIES) and include_dirs and not _present(include_dirs, include.name):
-            known = sorted(p.relative_to(d).as_posix() for d in include_dirs for p in d.rglob("*") if p.is_file())
-            known = [k for k in known if not k.startswith(("sim/", "crt/"))]
-            raise RewriteError(
-                line,
-                column,
-                f"#include {include.header}: the simulator does not have this header",
-                f"The simulator has {', '.join(known)}." if known else "",
-                source_line=text,
-            )
+        if refused := _refused(include, include_dirs, alone):
+            place = Token("mark", "#", include.start, include.start + 1)
+            raise source.error(place, f"#include {include.header}: {refused[0]}", refused[1])
 
 
-_C_HEADERS = {
-    "assert.h",
-    "ctype.h",
-    "errno.h",
-    "float.h",
-    "limits.h",
-    "math.h",
-    "stddef.h",
-    "stdint.h",
-    "stdio.h",
-    "stdlib.h",
-}
-_C_HEADERS |= {"string.h", "time.h"}
+def _refused(include: Include, include_dirs: Sequence[Path], alone: bool) -> tuple[str, str] | None:
+    """Return why a header is not available, and what to do instead; None if the file may include it."""
+    name, own = include.name, course_headers.names()
+    if name in own:
+        return None
+    present = any(os.path.isfile(folder / name) for folder in include_dirs)  # pathlib refuses a name that is too long
+    library = next((library for prefix, library in _FOREIGN.items() if name.startswith(prefix)), "")
+    if library and alone and (not present or library in _FOR_PROGRAMS):
+        hint = "A kernel file is plain CUDA C++ without libraries: write what you need in the kernel."
+        return f"{library} is not available in a kernel file", hint
+    if library and not present:
+        missing = f"this header of {library}" if library in _FOR_PROGRAMS else library
+        hint = "Put the code that needs it inside #if, or run the program with --device cuda."
+        return f"the simulator does not have {missing}", hint
+    if alone and (name.startswith("/") or ".." in name.split("/")):
+        hint = "Include headers of CUDA and of the C++ standard library by name, for example <cuda_fp16.h>."
+        return "a kernel file must not include a file by an absolute path or by ..", hint
+    known = f"The course's headers are {', '.join(own)}."
+    if name.startswith(f"{course_headers.FOLDER.name}/"):
+        return "the course has no such header", known
+    if alone and include.header.startswith('"') and not present and name not in _C_HEADERS:
+        return "a kernel file cannot include your own files", f"Copy what you need into the kernel file. {known}"
+    if name.startswith(_CUDA_FAMILIES) and include_dirs and not present:
+        files = sorted(p.relative_to(d).as_posix() for d in include_dirs for p in d.rglob("*") if p.is_file())
+        has = ", ".join(file for file in files if not file.startswith(("sim/", "crt/")))
+        return "the simulator does not have this header", f"The simulator has {has}." if has else ""
+    return None
 
 
-def _is_standard(name: str, include_dirs: Sequence[Path]) -> bool:
-    """Return whether a header belongs to CUDA or to the C library, although it is included with quotes."""
-    return name in _C_HEADERS or _present(include_dirs, name)
-
-
-def _present(include_dirs: Sequence[Path], name: str) -> bool:
-    # Use os.path, because pathlib raises an error for a name that is too long.
-    return any(os.path.isfile(folder / name) for folder in include_dirs)
+_C_HEADERS = word_set("""
+assert.h ctype.h errno.h float.h limits.h math.h stddef.h stdint.h stdio.h stdlib.h string.h time.h
+""")
+"""Headers of the C library, which a file may also include with quotes."""
 
 
 def check_words(source: Source, alone: bool = True) -> None:
@@ -215,16 +169,13 @@ def check_words(source: Source, alone: bool = True) -> None:
             continue
         if alone and COMPILERS_OWN.fullmatch(token.text):
             inline = "inline" in token.text
-            raise error_at(
-                source,
+            raise source.error(
                 token,
                 f"{token.text} is a compiler builtin: a kernel file is written in CUDA",
                 "Write __forceinline__." if inline else "Use CUDA's atomicAdd, atomicCAS, ... or cuda::atomic_ref.",
             )
         unsupported = _unsupported(token.text)
-        if unsupported is None:
-            continue
-        if token.text in _OF_OLDER_PROGRAMS and not alone:
+        if unsupported is None or (token.text in _OF_OLDER_PROGRAMS and not alone):
             continue
         following = tokens[i + 1].text if i + 1 < len(tokens) else ""
         before = tokens[i - 1].text if i else ""
@@ -233,9 +184,8 @@ def check_words(source: Source, alone: bool = True) -> None:
         if token.text in ("texture", "surface") and following != "<":
             continue  # a name that the program itself declares
         what, hint = unsupported
-        raise error_at(
-            source,
+        raise source.error(
             token,
             f"{token.text}: {what} are not simulated" if what != token.text else f"{what} is not simulated",
-            _suggest(hint),
+            hint or "The simulator has no alternative: write the kernel without it.",
         )

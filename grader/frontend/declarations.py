@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.frontend.rewrite_error import error_at
-from grader.frontend.tokens import Source, Token, Tokens, closing, join, split_commas
+from grader.frontend.tokens import DEPTH, Source, Token, Tokens, angle_end, closing, join, split_commas
 
 _ATTRIBUTES = {"__attribute__", "alignas", "__align__", "__launch_bounds__", "__declspec", "decltype", "noexcept"}
 _ATTRIBUTES |= {"__maxnreg__", "__cluster_dims__", "requires", "explicit"}
@@ -22,13 +21,7 @@ def strip_attributes(declaration: Sequence[Token]) -> list[Token]:
     while i < len(declaration):
         text = declaration[i].text
         if text == "template" and i + 1 < len(declaration) and declaration[i + 1].text == "<":
-            depth = 0
-            i += 1
-            while i < len(declaration):
-                depth += {"<": 1, ">": -1}.get(declaration[i].text, 0)
-                i += 1
-                if depth == 0:
-                    break
+            i = angle_end(declaration, i + 1)
             continue
         if text in _ATTRIBUTES and i + 1 < len(declaration) and declaration[i + 1].text == "(":
             i = (closing(declaration, i + 1) or i) + 1
@@ -55,14 +48,9 @@ def kind_of_brace(declaration: Sequence[Token]) -> str:
     depth = 0
     parens, operator = False, "operator" in texts
     for token in tokens:
-        if token.kind != "mark":
-            continue
-        if token.text in ("(", "["):
-            parens = parens or token.text == "("
-            depth += 1
-        elif token.text in (")", "]"):
-            depth -= 1
-        elif token.text == "=" and depth == 0 and not operator:
+        depth += DEPTH.get(token.text, 0)
+        parens = parens or token.text == "("
+        if token.text == "=" and depth == 0 and not operator:
             return "initializer"
     if parens:
         return "function"
@@ -177,12 +165,8 @@ def template_header(declaration: Sequence[Token]) -> TemplateHeader | None:
     texts = [token.text for token in declaration]
     if texts[:2] != ["template", "<"] or texts.count("template") > 1:
         return None
-    depth, end = 1, 2
-    while end < len(texts) and depth:
-        depth += {"<": 1, ">": -1}.get(texts[end], 0)
-        end += 1
     parameters, arguments = [], []
-    for part in split_commas(list(declaration[2 : end - 1])):
+    for part in split_commas(list(declaration[2 : angle_end(declaration, 1) - 1])):
         words = [token.text for token in part]
         words = words[: words.index("=")] if "=" in words else words
         if len(words) < 2 or part[len(words) - 1].kind != "word" or words[-1] in ("typename", "class"):
@@ -228,15 +212,14 @@ def parse_shared(source: Source, declaration: Sequence[Token]) -> SharedDeclarat
     tokens = [t for t in strip_attributes(declaration) if t.text not in _QUALIFIERS]
     parts = split_commas(tokens)
     if not parts:
-        raise error_at(source, declaration[0], "a __shared__ declaration without a name")
+        raise source.error(declaration[0], "a __shared__ declaration without a name")
     base: list[Token] | None = None
     out = []
     for part in parts:
         stop = _first_outside(part, ("[", "="))
         head = part[:stop]
         if not head or head[-1].kind != "word":
-            raise error_at(
-                source,
+            raise source.error(
                 part[0],
                 f"the simulator cannot read this __shared__ declaration: {join(part)}",
                 "Name the type first (using Row = float[32];), then declare: __shared__ Row rows[8];",
@@ -252,7 +235,7 @@ def parse_shared(source: Source, declaration: Sequence[Token]) -> SharedDeclarat
                 cut -= 1
             base, pointers = pointers[:cut], pointers[cut:]
             if not base:
-                raise error_at(source, part[0], f"the __shared__ variable {name} has no type")
+                raise source.error(part[0], f"the __shared__ variable {name} has no type")
         dimensions = part[stop:]
         size = _first_outside(dimensions, ("=", "{"))
         dimensions, initialized = dimensions[:size], size < len(dimensions)
@@ -269,8 +252,7 @@ def _first_outside(tokens: Sequence[Token], marks: tuple[str, ...]) -> int:
     """Return the index of the first of ``marks`` that is not inside brackets of any kind; the length if none is."""
     depth = 0
     for k, t in enumerate(tokens):
-        if t.kind == "mark":
-            if depth == 0 and t.text in marks:
-                return k
-            depth += {"(": 1, "[": 1, "{": 1, "<": 1, ")": -1, "]": -1, "}": -1, ">": -1}.get(t.text, 0)
+        if depth == 0 and t.text in marks:
+            return k
+        depth += (DEPTH | {"<": 1, ">": -1}).get(t.text, 0)
     return len(tokens)

@@ -10,7 +10,6 @@ from grader.frontend.kernel_definitions import CLUSTER_DIMS, LAUNCH_BOUNDS, Kern
 from grader.frontend.limits import spend
 from grader.frontend.local_arrays import LocalArrays
 from grader.frontend.region import Region
-from grader.frontend.rewrite_error import error_at
 from grader.frontend.tokens import Token, closing
 
 _LAST_WORDS_OF_TYPES = {"bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double"}
@@ -114,8 +113,7 @@ class DeviceFunctions:
                 spend(self.source, self.tokens[i], stop - first)
                 after_if = any(t.text == "(" for t in strip_attributes(self.tokens[first:i]))
                 if not is_constant(self.tokens[i if after_if else first : stop]):
-                    raise error_at(
-                        self.source,
+                    raise self.source.error(
                         self.tokens[i],
                         "a static variable in device code is not simulated",
                         "Declare it before the function, as a __device__ variable, or make it const.",
@@ -161,8 +159,7 @@ def translate_grid_constant(region: Region, i: int) -> None:
         last += 1
     parameter = [t for t in region.tokens[first : last + 1] if t.text != "__grid_constant__"]
     if not any(t.text == "const" for t in parameter) or any(t.text in ("&", "&&") for t in parameter):
-        raise error_at(
-            region.source,
+        raise region.source.error(
             region.tokens[i],
             "a __grid_constant__ parameter must be const and must not be a reference",
             "Write const __grid_constant__ TYPE name.",

@@ -19,22 +19,11 @@ from grader.frontend.functions import Function, HostVariables, Space, after, bra
 from grader.frontend.launch_syntax import angle_opening, is_triple
 from grader.frontend.limits import spend
 from grader.frontend.macros import expanded
-from grader.frontend.rewrite_error import error_at
-from grader.frontend.tokens import Source, Token
+from grader.frontend.tokens import NOT_TYPES, Source, Token, word_set
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_STATEMENT_WORDS = _words("""
-return else do case goto throw new delete co_return and or not
-""")
-_OVERLOADED = _words("""
-min max abs
-""")
+_OVERLOADED = word_set("min max abs")
 """Functions that CUDA defines for host and device. A function of the same name in the file is another overload."""
-_CONTAINER_METHODS = _words("""
+_CONTAINER_METHODS = word_set("""
 size empty begin end data at front back get reset count find insert erase fill swap load store length str value
 """)
 """Names of methods of standard containers. A call ``x.size()`` is not checked, because ``x`` may be a container."""
@@ -48,7 +37,7 @@ _STD_TYPES = re.compile(
     r"negation|alignment_of|aligned_storage|aligned_union|extent|rank|plus|minus|multiplies|less|greater|equal_to|"
     r"round_toward_zero|round_to_nearest)$"
 )
-_STD_FUNCTIONS = _words("""
+_STD_FUNCTIONS = word_set("""
 bit_cast min max clamp move forward get tie make_tuple make_pair declval as_const addressof printf memcpy memset malloc
 free strlen size data begin end abs fabs sqrt cbrt exp exp2 expm1 log log2 log10 log1p pow sin cos tan asin acos atan
 atan2 sinh cosh tanh asinh acosh atanh erf erfc tgamma lgamma ceil floor trunc round lround llround rint lrint
@@ -56,7 +45,7 @@ llrint nearbyint fmod remainder remquo copysign nextafter fdim fmax fmin fma fre
 hypot isnan isinf isfinite isnormal signbit isgreater isgreaterequal isless islessequal islessgreater isunordered nan
 nanf
 """)
-_HOST_LIBRARY = _words("""
+_HOST_LIBRARY = word_set("""
 abort exit _Exit atexit getenv system rand srand random time puts putchar fprintf fputs fopen fclose fread fwrite
 fflush scanf sscanf sprintf snprintf perror qsort bsearch atoi atof strtol strtod usleep sleep
 """)
@@ -102,28 +91,23 @@ def _check_kernel(source: Source, function: Function) -> None:
     if function.space is not Space.KERNEL:
         return
     head = [function.tokens[k] for k in function.head]
-    stripped = strip_attributes(head)
-    words = [t.text for t in stripped]
-    before = words[: index_of(words, "(")]
+    declared = [t.text for t in strip_attributes(head)]
+    before = declared[: index_of(declared, "(")]
     at = next(t for t in head if t.text == "__global__")
     if "__host__" in before or "__device__" in before:
-        raise error_at(source, at, f"{function.name}: a kernel is only __global__", "Remove __host__ and __device__.")
+        raise source.error(at, f"{function.name}: a kernel is only __global__", "Remove __host__ and __device__.")
     if "void" not in before:
-        raise error_at(
-            source,
+        raise source.error(
             at,
             f"the kernel {function.name} returns a value",
             "A kernel must return void, because the host continues before the kernel runs. Write results to memory.",
         )
     if function.owner:
-        raise error_at(
-            source,
-            at,
-            f"the kernel {function.name} is a member of {function.owner}",
-            "Define the kernel outside of classes.",
+        raise source.error(
+            at, f"the kernel {function.name} is a member of {function.owner}", "Define the kernel outside of classes."
         )
-    if "..." in words[index_of(words, "(") :] and "template" not in [t.text for t in head]:
-        raise error_at(source, at, f"the kernel {function.name} takes an ellipsis", "Name every parameter.")
+    if "..." in declared[index_of(declared, "(") :] and "template" not in [t.text for t in head]:
+        raise source.error(at, f"the kernel {function.name} takes an ellipsis", "Name every parameter.")
 
 
 class _Body:
@@ -152,7 +136,7 @@ class _Body:
             if token.kind != "word" or k == 0 or (token.text == self.function.name and k in self.function.head):
                 continue
             following = self.tokens[k + 1].text if k + 1 < len(self.tokens) else ""
-            typed = before.kind == "word" and before.text not in _STATEMENT_WORDS
+            typed = before.kind == "word" and before.text not in NOT_TYPES
             # `float* p = q`, `T& x` and `vector<int> v` declare a name, but `a * f(x)` does not declare f.
             typed = typed or (before.text in ("*", "&", ">", "&&") and following in ("=", ";", ",", ")", "{", "[", ":"))
             # `int a = 1, b = 2;` declares b, too. A structured binding `auto [a, b]` declares both names.
@@ -242,21 +226,19 @@ class _Body:
         if self.tokens[k].text == ">":
             k = (angle_opening(self.tokens, k) or 0) - 1
         word = self.tokens[k]
-        return word.text if k >= 0 and word.kind == "word" and word.text not in _STATEMENT_WORDS else ""
+        return word.text if k >= 0 and word.kind == "word" and word.text not in NOT_TYPES else ""
 
     def _on_the_device(self, k: int) -> None:
         token, name = self.tokens[k], self.tokens[k].text
         if name in _NOT_ON_THE_DEVICE:
             what = _NOT_ON_THE_DEVICE[name]
-            raise error_at(
-                self.source,
+            raise self.source.error(
                 token,
                 f"{name}: device code has no {what}",
                 f"Write device code without {name}, which is only for the host.",
             )
         if name in self.variables and self.tokens[k - 1].text not in (".", "->", "::"):
-            raise error_at(
-                self.source,
+            raise self.source.error(
                 token,
                 f"{name} is a host variable: code on the GPU cannot access it",
                 f"Declare it __device__ or __constant__, or pass it to {self.function.name} as an argument.",
@@ -265,8 +247,7 @@ class _Body:
         spend(self.source, token, len(named))
         constructors = [f for f in named if f.owner == name]
         if constructors and not any(f.in_device_code for f in constructors) and self._creates(k):
-            raise error_at(
-                self.source,
+            raise self.source.error(
                 token,
                 f"the constructor of {name} is a host function: code on the GPU cannot call it",
                 f"Write __device__ (or __host__ __device__) before {name}(...) in the class.",
@@ -278,8 +259,7 @@ class _Body:
         if functions and name not in _OVERLOADED and not any(f.in_device_code for f in functions):
             self._refuse_call_on_the_device(token, functions[0])
         if called and not functions and name in _HOST_LIBRARY and self.tokens[k - 1].text not in (".", "->", "::"):
-            raise error_at(
-                self.source,
+            raise self.source.error(
                 token,
                 f"{name} is a function of the host's C library: code on the GPU cannot call it",
                 "printf, assert, malloc and the functions of <cmath> are available in device code.",
@@ -292,14 +272,12 @@ class _Body:
 
     def _refuse_call_on_the_device(self, token: Token, called: Function) -> None:
         if called.space is Space.KERNEL:
-            raise error_at(
-                self.source,
+            raise self.source.error(
                 token,
                 f"{called.name} is a kernel: code on the GPU cannot call it like a function",
                 "Move the shared code into a __device__ function.",
             )
-        raise error_at(
-            self.source,
+        raise self.source.error(
             token,
             f"{called.name} is a host function: code on the GPU cannot call it",
             f"Write __device__ before it: __device__ ... {called.name}(...)",
@@ -318,11 +296,8 @@ class _Body:
         )
         if name.text in ("cout", "cerr", "clog", "endl"):
             how = 'To print in a kernel, use printf: printf("%f\\n", x).'
-        raise error_at(
-            self.source,
-            self.tokens[k],
-            f"std::{name.text} is a host function or class: code on the GPU cannot use it",
-            how,
+        raise self.source.error(
+            self.tokens[k], f"std::{name.text} is a host function or class: code on the GPU cannot use it", how
         )
 
     def _launch_arguments(self, k: int) -> None:
@@ -344,8 +319,7 @@ class _Body:
             word = tokens[n + 1]
             named = word.text in self.host_lambdas and tokens[n + 2].text in (",", ")")
             if starts and (named or (word.text == "[" and self._is_host_lambda(n + 1))):
-                raise error_at(
-                    self.source,
+                raise self.source.error(
                     word,
                     f"the host lambda passed to the kernel {tokens[k].text} cannot be called on the GPU",
                     "Write __device__ after the lambda's capture list: [=] __device__ (...) { ... }",
@@ -375,8 +349,7 @@ class _Body:
     def _on_the_host(self, k: int) -> None:
         token, name = self.tokens[k], self.tokens[k].text
         if name == "__shared__":
-            raise error_at(
-                self.source,
+            raise self.source.error(
                 token,
                 "a __shared__ variable is declared in a host function",
                 "Shared memory belongs to a block: declare it in the kernel.",
@@ -384,8 +357,7 @@ class _Body:
         functions = self._candidates(k)
         if k + 1 < len(self.tokens) and is_triple(self.tokens, k + 1, "<"):
             if functions and not any(f.space is Space.KERNEL for f in functions):
-                raise error_at(
-                    self.source,
+                raise self.source.error(
                     token,
                     f"{name} is not a kernel: only a __global__ function can be launched with <<<...>>>",
                     f"Write __global__ before it: __global__ void {name}(...)",
@@ -396,23 +368,20 @@ class _Body:
             return
         if functions and name not in _OVERLOADED and not any(f.space in (Space.HOST, Space.BOTH) for f in functions):
             if functions[0].space is Space.KERNEL:
-                raise error_at(
-                    self.source,
+                raise self.source.error(
                     token,
                     f"{name} is a kernel: it must be launched, not called",
                     f"Write {name}<<<grid, block, shared_bytes, stream>>>(...).",
                 )
             if not functions[0].constexpr:
-                raise error_at(
-                    self.source,
+                raise self.source.error(
                     token,
                     f"{name} is a device function: the host cannot call it",
                     f"Write __device__ before {self.function.name} if it is meant for the GPU, "
                     f"or __host__ __device__ before {name}.",
                 )
         if not functions and _DEVICE_INTRINSIC.match(name) and self.tokens[k - 1].text not in (".", "->", "::"):
-            raise error_at(
-                self.source,
+            raise self.source.error(
                 token,
                 f"{name} is a device function: the host cannot call it",
                 f"Write __device__ before {self.function.name} if it is meant for the GPU; otherwise use a kernel.",

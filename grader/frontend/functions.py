@@ -16,7 +16,7 @@ from grader.frontend.declarations import (
     strip_attributes,
 )
 from grader.frontend.limits import spend
-from grader.frontend.tokens import Source, Token, closing
+from grader.frontend.tokens import Source, Token, closing, word_set
 
 
 class Space(enum.Enum):
@@ -67,10 +67,10 @@ class _Scope(NamedTuple):
 
 
 _CLASSES = ("struct", "class", "union")
-_NO_FUNCTIONS = """
+_NO_FUNCTIONS = word_set("""
 if while for switch return sizeof alignof decltype noexcept static_assert catch void bool char short int long float
 double unsigned signed auto operator new delete throw template using typedef friend asm
-""".split()  # noqa: SIM905
+""")
 
 
 def branches_are_whole(source: Source) -> bool:

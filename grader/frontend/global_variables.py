@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from grader.frontend.declarations import DEVICE_VARIABLES, is_variable, names_of_variables, template_header
 from grader.frontend.limits import spend
 from grader.frontend.region import Region
-from grader.frontend.rewrite_error import error_at
 from grader.frontend.tokens import Token
 
 
@@ -68,7 +67,7 @@ class GlobalVariables:
         header, names = template_header(declaration), names_of_variables(declaration)
         if header is None or len(names) != 1:
             what = f"this form of a {qualifier.text} variable template is not simulated"
-            raise error_at(self.source, qualifier, what, "Name each template parameter, and do not specialize it.")
+            raise self.source.error(qualifier, what, "Name each template parameter, and do not specialize it.")
         [name] = names
         kind = "constant" if any(t.text == "__constant__" for t in declaration) else "device"
         template, known = f"template <{header.parameters}>", f"sim_known_{name.replace('::', '_')}"

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from grader.frontend.functions import Function, HostVariables, Space, after, branches_are_whole, collect
 from grader.frontend.limits import spend
 from grader.frontend.macros import expanded
-from grader.frontend.tokens import Source, Token
-
-_NO_TYPES = frozenset(("return", "else", "do", "case", "goto", "throw", "new", "delete", "sizeof", "and", "or", "not"))
+from grader.frontend.tokens import NOT_TYPES, Source, Token
 
 
 def host_names(source: Source) -> dict[int, int]:
@@ -78,7 +76,7 @@ def _declares(tokens: Sequence[Token], k: int) -> bool:
     """Return whether the word at ``k`` seems to be declared there: ``T x`` or ``T* x``, not ``f(&x)`` or ``2 * x``."""
     if k < 3 or tokens[k].kind != "word" or tokens[k - 1].text not in ("*", "&", "&&"):
         return k > 0 and (
-            tokens[k - 1].text == ">" or (tokens[k - 1].kind == "word" and tokens[k - 1].text not in _NO_TYPES)
+            tokens[k - 1].text == ">" or (tokens[k - 1].kind == "word" and tokens[k - 1].text not in NOT_TYPES)
         )
-    named = tokens[k - 2].kind == "word" and tokens[k - 2].text not in _NO_TYPES
+    named = tokens[k - 2].kind == "word" and tokens[k - 2].text not in NOT_TYPES
     return named and tokens[k - 3].text in ("(", ",", ";", "{", "}", "const", "static", ">", "::")

@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from grader.frontend.macros import Expander, macros_with
-from grader.frontend.rewrite_error import error_at
-from grader.frontend.tokens import Source, Token, closing, join, split_commas
+from grader.frontend.tokens import Source, Token, angle_end, closing, join, split_commas
 
 LAUNCH_BOUNDS, CLUSTER_DIMS = "__launch_bounds__", "__cluster_dims__"
 _ATTRIBUTES = (LAUNCH_BOUNDS, "__attribute__", "__maxnreg__", CLUSTER_DIMS)
@@ -69,8 +68,7 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
         start, known = max(start, known), close or k
         inlined = next((t for t in tokens[start:k] if t.text == "__forceinline__" or t.text in macros), None)
         if inlined is not None and k < len(tokens):
-            raise error_at(
-                source,
+            raise source.error(
                 inlined,
                 f"the kernel {tokens[k].text} is __forceinline__",
                 "Remove __forceinline__: a kernel is launched, not called.",
@@ -125,8 +123,7 @@ def _refuse_reference(source: Source, kernel: Token, parameter: Sequence[Token])
         if token.text == "=":
             return
         if depth == 0 and token.text in ("&", "&&"):
-            raise error_at(
-                source,
+            raise source.error(
                 token,
                 f"the kernel {kernel.text} has a parameter that is a reference",
                 "The GPU cannot read host memory: pass the value, or a pointer to device memory.",
@@ -197,8 +194,7 @@ def refuse_inlined(source: Source, launchers: Collection[str]) -> None:
         elif token.text in launchers:
             inlined = next((t for t in source.tokens[start:i] if t.text == "__forceinline__" or t.text in macros), None)
             if inlined is not None:
-                raise error_at(
-                    source,
+                raise source.error(
                     inlined,
                     f"the launcher {token.text} is __forceinline__",
                     "Remove __forceinline__: a launcher is called from Python.",
@@ -210,13 +206,7 @@ def _needed_arguments(head: Sequence[Token]) -> int:
     """Return the number of template parameters without a default; a pack counts as 1000."""
     for i, token in enumerate(head):
         if token.text == "template" and i + 1 < len(head) and head[i + 1].text == "<":
-            depth, end = 0, i + 1
-            while end < len(head):
-                depth += {"<": 1, ">": -1}.get(head[end].text, 0)
-                if depth == 0:
-                    break
-                end += 1
-            parameters = split_commas(head[i + 2 : end])
+            parameters = split_commas(head[i + 2 : angle_end(head, i + 1) - 1])
             if any(t.text == "..." for p in parameters for t in p):
                 return 1000
             return sum(not any(t.text == "=" for t in p) for p in parameters)

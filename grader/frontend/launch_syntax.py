@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.frontend.tokens import Token, opening
+from grader.frontend.tokens import DEPTH, Token, opening
 
 _STATEMENT_WORDS = {"return", "else", "do", "goto", "case", "default", "throw", "if", "while", "for", "switch"}
 
@@ -81,7 +81,7 @@ def angle_opening(tokens: Sequence[Token], k: int) -> int | None:
     """Return the index of the ``<`` that opens the template arguments closed by the ``>`` at ``k``."""
     depth = 0
     while k >= 0:
-        text = tokens[k].text if tokens[k].kind == "mark" else ""
+        text = tokens[k].text
         if text in (")", "]", "}"):
             opened = opening(tokens, k)
             if opened is None:
@@ -107,16 +107,11 @@ def configuration_end(tokens: Sequence[Token], i: int) -> int | None:
     """Return the index of the ``>>>`` that ends the launch configuration whose first token is at ``i``."""
     depth = 0
     while i < len(tokens):
-        text = tokens[i].text if tokens[i].kind == "mark" else ""
-        if text in ("(", "[", "{"):
-            depth += 1
-        elif text in (")", "]", "}"):
-            depth -= 1
-            if depth < 0:
-                return None
-        elif text == ";" and depth == 0:
+        text = tokens[i].text
+        depth += DEPTH.get(text, 0)
+        if depth < 0 or (text == ";" and depth == 0):
             return None
-        elif text == ">" and depth == 0 and is_triple(tokens, i, ">"):
+        if text == ">" and depth == 0 and is_triple(tokens, i, ">"):
             if tokens[i + 2].start > tokens[i + 1].end:
                 if i + 3 < len(tokens) and tokens[i + 3].text == "(":
                     return i

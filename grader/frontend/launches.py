@@ -9,7 +9,6 @@ from grader.frontend.kernel_definitions import KernelDefinition
 from grader.frontend.launch_syntax import angle_opening, callee_start, configuration_end
 from grader.frontend.limits import spend
 from grader.frontend.region import Region
-from grader.frontend.rewrite_error import error_at
 from grader.frontend.tokens import Token, closing, join, opening, split_commas
 
 LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaLaunchKernelExC"}
@@ -34,29 +33,27 @@ class Launches:
         tokens = self.tokens
         first = callee_start(tokens, i)
         if first is None:
-            raise error_at(self.source, tokens[i], "there is no kernel's name before '<<<'")
+            raise self.source.error(tokens[i], "there is no kernel's name before '<<<'")
         if first < self.launched:
-            raise error_at(
-                self.source,
+            raise self.source.error(
                 tokens[i],
                 "the expression before '<<<' contains another launch",
                 "Write only the kernel's name before '<<<'.",
             )
         end = configuration_end(tokens, i + 3)
         if end is None:
-            raise error_at(self.source, tokens[i], "the launch has '<<<' without a matching '>>>('")
+            raise self.source.error(tokens[i], "the launch has '<<<' without a matching '>>>('")
         paren = end + 3
         close = closing(tokens, paren)
         if close is None:
-            raise error_at(self.source, tokens[paren], "the argument list of the launch has no closing ')'")
+            raise self.source.error(tokens[paren], "the argument list of the launch has no closing ')'")
         callee = join(tokens[first:i])
         configuration = self.region.verbatim(i + 3, end)
         if not tokens[i + 3 : end]:
-            raise error_at(self.source, tokens[i], "the launch has no grid and block between '<<<' and '>>>'")
+            raise self.source.error(tokens[i], "the launch has no grid and block between '<<<' and '>>>'")
         count = len(split_commas(tokens[i + 3 : end]))
         if not 2 <= count <= 4:
-            raise error_at(
-                self.source,
+            raise self.source.error(
                 tokens[i],
                 f"the launch has {count} value{'s' if count > 1 else ''} between '<<<' and '>>>'",
                 "A launch takes the grid, the block, and optionally the bytes of dynamic shared memory and the stream.",

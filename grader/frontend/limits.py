@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from grader.frontend.rewrite_error import error_at
-from grader.frontend.tokens import Source, Token
+from grader.frontend.tokens import DEPTH, Source, Token
 
 MOST_BYTES = 1 << 20
 """The maximum size of a kernel file."""
@@ -31,16 +30,14 @@ def check_limits(source: Source) -> None:
     count = len(source.tokens) + sum(len(macro.body) for macro in source.macros)
     if count > MOST_TOKENS:
         last = source.tokens[-1] if source.tokens else source.macros[-1].body[-1]
-        raise error_at(
-            source,
+        raise source.error(
             last,
             f"the file has {count} tokens; a kernel file may have {MOST_TOKENS}",
             "Pass tables as inputs, and write repeated code as a loop.",
         )
     if len(source.includes) > MOST_INCLUDES:
         start = source.includes[MOST_INCLUDES].start
-        raise error_at(
-            source,
+        raise source.error(
             Token("mark", "#", start, start + 1),
             f"the file has more than {MOST_INCLUDES} #include lines",
             "Include each header once.",
@@ -53,7 +50,7 @@ def check_limits(source: Source) -> None:
         depth += {"if": 1, "ifdef": 1, "ifndef": 1, "endif": -1}.get(directive.name, 0)
         if depth > MOST_LEVELS:
             mark = Token("mark", "#", directive.start, directive.start + 1)
-            raise error_at(source, mark, f"#if is nested deeper than {MOST_LEVELS} levels", "Use fewer levels.")
+            raise source.error(mark, f"#if is nested deeper than {MOST_LEVELS} levels", "Use fewer levels.")
 
 
 def _check_splices(source: Source) -> None:
@@ -70,8 +67,7 @@ def _check_splices(source: Source) -> None:
     for start in spliced:
         directive = source.directive_at(start)
         if start in ends or (directive and directive.name != "define"):
-            raise error_at(
-                source,
+            raise source.error(
                 Token("mark", "\\", start, start + 1),
                 "a backslash splits a word over two lines",
                 "Write each name or number on one line.",
@@ -81,23 +77,20 @@ def _check_splices(source: Source) -> None:
 def _check_depth(source: Source, tokens: Sequence[Token]) -> None:
     depth = 0
     for token in tokens:
-        if token.kind == "mark":
-            depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token.text, 0)
-            if depth > MOST_LEVELS:
-                raise error_at(
-                    source,
-                    token,
-                    f"brackets are nested deeper than {MOST_LEVELS} levels",
-                    "Move parts of the code into separate functions or variables.",
-                )
+        depth += DEPTH.get(token.text, 0)
+        if depth > MOST_LEVELS:
+            raise source.error(
+                token,
+                f"brackets are nested deeper than {MOST_LEVELS} levels",
+                "Move parts of the code into separate functions or variables.",
+            )
 
 
 def spend(source: Source, token: Token, looks: int) -> None:
     """Add ``looks`` token reads to the file's count of repeated reads. Raise RewriteError if there are too many."""
     source.looks += looks
     if source.looks > max(_LOOKS_AT_LEAST, _LOOKS_PER_TOKEN * len(source.tokens)):
-        raise error_at(
-            source,
+        raise source.error(
             token,
             "reading the file takes too long here: it has too many long declarations or functions with the same name",
             "Split long declarations, and give different functions different names.",

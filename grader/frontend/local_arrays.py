@@ -18,46 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.frontend.tokens import Source, Token, closing, join, opening
+from grader.frontend.tokens import Source, Token, closing, join, opening, word_set
 
-_NO_TYPES = frozenset(
-    [
-        "return",
-        "delete",
-        "new",
-        "throw",
-        "goto",
-        "case",
-        "default",
-        "else",
-        "do",
-        "if",
-        "for",
-        "while",
-        "switch",
-        "sizeof",
-        "static",
-        "constexpr",
-        "extern",
-        "thread_local",
-        "using",
-        "typedef",
-        "template",
-        "friend",
-        "operator",
-        "namespace",
-        "asm",
-        "auto",
-        "enum",
-        "union",
-        "class",
-        "not",
-        "__shared__",
-        "__device__",
-        "__constant__",
-        "__managed__",
-    ]
-)
+_NO_TYPES = word_set("""
+return delete new throw goto case default else do if for while switch sizeof static constexpr extern thread_local using
+typedef template friend operator namespace asm auto enum union class not __shared__ __device__ __constant__ __managed__
+""")
 """Words that do not begin a declaration of a local array, because they begin a statement or another declaration."""
 _ALIGNMENTS = {"alignas", "__align__", "__builtin_align__"}
 _MOST_TYPE_TOKENS = 64
@@ -177,7 +143,7 @@ class LocalArrays:
 
     def _declarators(self, start: int) -> list[_Declarator] | None:
         """Return the declarators of the declaration that begins at ``start``; None if its first is not an array."""
-        tokens, k, words = self.tokens, start, list[str]()
+        tokens, k, spelled = self.tokens, start, list[str]()
         while tokens[k].kind == "word" or tokens[k].text in ("::", "<"):
             if tokens[k].text in _NO_TYPES or k - start > _MOST_TYPE_TOKENS:
                 return None
@@ -186,11 +152,11 @@ class LocalArrays:
                     return None
                 k = k_after
                 continue
-            words.append(tokens[k].text)
+            spelled.append(tokens[k].text)
             k += 1
         names: list[_Declarator] = []
         first = k if tokens[k].text == "*" else k - 1  # the start of the declarator
-        if first <= start or (tokens[k].text != "*" and "const" in words):
+        if first <= start or (tokens[k].text != "*" and "const" in spelled):
             return None
         while True:
             name = first

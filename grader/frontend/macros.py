@@ -10,7 +10,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from grader.frontend.tokens import Macro, Source, Token, Tokens, closing
+from grader.frontend.tokens import DEPTH, Macro, Source, Token, Tokens, closing
 
 _MOST = 200_000
 """The maximum number of tokens after expansion. If there are more, the file's macros are not expanded."""
@@ -147,10 +147,8 @@ def _split(tokens: Sequence[Token]) -> list[list[Token]]:
     parts: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
-        if token.kind == "mark":
-            depth += token.text in ("(", "[", "{")
-            depth -= token.text in (")", "]", "}")
-        if token.kind == "mark" and token.text == "," and depth == 0:
+        depth += DEPTH.get(token.text, 0)
+        if token.text == "," and depth == 0:
             parts.append([])
         else:
             parts[-1].append(token)

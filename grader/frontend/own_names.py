@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.frontend.tokens import Token
+from grader.frontend.tokens import NOT_TYPES, Token
 
 BUILT_IN = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim"))
 PREFIX = "sim_"
-_NO_TYPES = {"return", "else", "case", "goto", "throw", "new", "delete", "do", "sizeof", "and", "or", "not"}
 _AFTER_A_NAME = {"(", "{", "=", ";", ",", ")", "[", ":"}
 
 
@@ -49,7 +48,7 @@ def own_names(tokens: Sequence[Token]) -> frozenset[int]:
         before, after = tokens[i - 1] if i else None, tokens[i + 1].text if i + 1 < len(tokens) else ""
         if before is not None and before.text in (".", "->", "::"):
             continue
-        typed = before is not None and before.kind == "word" and before.text not in _NO_TYPES
+        typed = before is not None and before.kind == "word" and before.text not in NOT_TYPES
         typed = typed or (
             before is not None and before.text in ("&", "*") and i > 1 and tokens[i - 2].text in ("dim3", "uint3")
         )

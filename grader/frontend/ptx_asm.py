@@ -9,8 +9,9 @@ instruction that is not in the tables is an error.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from grader.frontend.ptx_instructions import (
     EXAMPLES,
@@ -29,7 +30,7 @@ from grader.frontend.ptx_instructions import (
     tensor_product,
     wgmma_form,
 )
-from grader.frontend.tokens import Token, closing, join, split_commas
+from grader.frontend.tokens import DEPTH, Token, closing, join, split_commas
 
 _REGISTER_TYPES = TYPES | {"pred": "bool", "f16": "uint16_t", "f16x2": "uint32_t"}
 _MOST_REGISTERS = 255
@@ -86,10 +87,9 @@ def _sections(tokens: Sequence[Token]) -> list[list[Token]]:
     sections: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
-        mark = token.text if token.kind == "mark" else ""
-        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(mark, 0)
-        if depth == 0 and mark in (":", "::"):
-            sections.extend([] for _ in mark)
+        depth += DEPTH.get(token.text, 0)
+        if depth == 0 and token.text in (":", "::"):
+            sections.extend([] for _ in token.text)
         else:
             sections[-1].append(token)
     return sections
@@ -196,23 +196,16 @@ class _Ptx:
                 looked_up = opcode.replace("mov.", "unpack.", 1)
             elif parts[-1].startswith("{"):
                 looked_up = opcode.replace("mov.", "pack.", 1)
-        form, access, pair = wgmma_form(opcode), tensor_access(opcode), tensor_product(opcode)
-        scaled, name = block_scaled_product(opcode), function_for(looked_up)
-        if all(found is None for found in (name, form, access, pair, scaled)):
+        translate, name = self._special(opcode), function_for(looked_up)
+        if translate is None and name is None:
             raise UnknownPtx(f"the PTX instruction {opcode} is not simulated", self._suggestion(opcode))
         needed, only, have = first_architecture(opcode), only_architecture(opcode), self.architecture
         if needed > have:
             raise UnknownPtx(f"the PTX instruction {opcode} needs sm_{needed}, and the simulated device is sm_{have}")
         if only not in (None, have):
             raise UnknownPtx(f"the PTX instruction {opcode} exists only on sm_{only}a; the device is sm_{have}")
-        if form is not None:
-            return [guard + self._wgmma(opcode, form, parts)]
-        if access is not None:
-            return [guard + self._tensor_access(opcode, access, parts)]
-        if pair is not None:
-            return [guard + self._tensor_product(opcode, pair, parts)]
-        if scaled is not None:
-            return [guard + self._block_scaled_product(opcode, scaled, parts)]
+        if translate is not None:
+            return [guard + translate(parts)]
         assert name is not None
         if name.startswith("mma<"):
             return [guard + self._mma(opcode, name, parts)]
@@ -227,6 +220,18 @@ class _Ptx:
                 raise UnknownPtx(f"the PTX instruction {opcode} has no operands")
             name = name.format(values.pop(0))
         return [f"{guard}::sim::ptx::{name}({', '.join(values)})"]
+
+    def _special(self, opcode: str) -> Callable[[Sequence[str]], str] | None:
+        """Return the translation of an instruction whose operands have an order of their own; None for others."""
+        if form := wgmma_form(opcode):
+            return partial(self._wgmma, opcode, form)
+        if access := tensor_access(opcode):
+            return partial(self._tensor_access, opcode, access)
+        if pair := tensor_product(opcode):
+            return partial(self._tensor_product, opcode, pair)
+        if scaled := block_scaled_product(opcode):
+            return partial(self._block_scaled_product, opcode, scaled)
+        return None
 
     def _check_registers(self, opcode: str, parts: Sequence[str]) -> None:
         """Raise an error if a load or store does not have as many registers as its .vN or .xN says."""
@@ -416,7 +421,7 @@ def _split(text: str) -> list[str]:
     """Split at commas outside braces and brackets."""
     parts, depth, start = [], 0, 0
     for i, c in enumerate(text):
-        depth += {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}.get(c, 0)
+        depth += DEPTH.get(c, 0)
         if c == "," and depth == 0:
             parts.append(text[start:i].strip())
             start = i + 1

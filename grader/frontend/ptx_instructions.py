@@ -16,29 +16,13 @@ from pathlib import Path
 
 # The C++ type for each PTX type. PTX keeps an f16 in a 16-bit register, whose C++ type is uint16_t.
 TYPES = {
-    "b8": "uint8_t",
-    "u8": "uint8_t",
-    "s8": "int8_t",
-    "b16": "uint16_t",
-    "u16": "uint16_t",
-    "s16": "int16_t",
-    "b32": "uint32_t",
-    "u32": "uint32_t",
-    "s32": "int32_t",
-    "b64": "uint64_t",
-    "u64": "uint64_t",
-    "s64": "int64_t",
+    **{f"{sign}{bits}": f"uint{bits}_t" for sign in "bu" for bits in (8, 16, 32, 64)},
+    **{f"s{bits}": f"int{bits}_t" for bits in (8, 16, 32, 64)},
     "f32": "float",
     "f64": "double",
 }
-_WIDE = {
-    "u16": "uint32_t",
-    "s16": "int32_t",
-    "u32": "uint64_t",
-    "s32": "int64_t",
-    "u64": "unsigned __int128",
-    "s64": "__int128",
-}
+_WIDE = {f"{sign}{bits}": TYPES[f"{sign}{2 * bits}"] for sign in "us" for bits in (16, 32)}
+_WIDE |= {"u64": "unsigned __int128", "s64": "__int128"}
 # The template arguments for arithmetic of 16-bit types: the type of a pair, and that of the register.
 _PAIRS = {
     "f16x2": "__half2, uint32_t",
@@ -47,31 +31,17 @@ _PAIRS = {
     "bf16": "__nv_bfloat162, uint16_t",
 }
 _FORMATS = {"f16": "F16", "bf16": "BF16"}
-_ROUNDINGS = {
-    "rn": "nearest",
-    "rz": "zero",
-    "rm": "down",
-    "rp": "up",
-    "rni": "nearest",
-    "rzi": "zero",
-    "rmi": "down",
-    "rpi": "up",
-}
+_ROUNDINGS = {"rn": "nearest", "rz": "zero", "rm": "down", "rp": "up"}
+_ROUNDINGS |= {f"{mode}i": direction for mode, direction in _ROUNDINGS.items()}
 _SCOPES = {"cta": "block", "cluster": "cluster", "gpu": "device", "gl": "device", "sys": "system"}
 _SPACES = {
-    "global": "::sim::ptx::Global",
-    "shared": "::sim::ptx::Shared",
-    "shared::cta": "::sim::ptx::Shared",
+    **dict.fromkeys(("", "const", "param", "local"), "::sim::ptx::Generic"),
+    **dict.fromkeys(("shared", "shared::cta"), "::sim::ptx::Shared"),
     "shared::cluster": "::sim::ptx::SharedCluster",
-    "": "::sim::ptx::Generic",
-    "const": "::sim::ptx::Generic",
-    "param": "::sim::ptx::Generic",
-    "local": "::sim::ptx::Generic",
+    "global": "::sim::ptx::Global",
 }
-_ATOMIC = {
-    "add": "add",
-    "min": "min",
-    "max": "max",
+_ATOMIC = {name: name for name in ("add", "min", "max")}
+_ATOMIC |= {
     "exch": "exchange",
     "and": "bit_and",
     "or": "bit_or",

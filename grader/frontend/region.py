@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from grader.frontend.edits import Edit
 from grader.frontend.limits import MOST_TRANSLATED
 from grader.frontend.own_names import PREFIX, own_names
-from grader.frontend.rewrite_error import error_at
 from grader.frontend.tokens import Source, Token
 
 ON_HOST = "::sim::host_name("
@@ -39,11 +38,8 @@ class Region:
         self.source.translated += len(text)
         if self.source.translated > MOST_TRANSLATED:
             place = Token("mark", "", start, end)
-            raise error_at(
-                self.source,
-                place,
-                "the file becomes too large in translation",
-                "Replace repeated code by loops or functions.",
+            raise self.source.error(
+                place, "the file becomes too large in translation", "Replace repeated code by loops or functions."
             )
         self.edits.append(Edit(start, end, text))
 
@@ -74,8 +70,7 @@ class Region:
         """Raise RewriteError for a preprocessor line inside a construct that is replaced as a whole."""
         directive = None if self.macro else self.source.directive_between(start, end)
         if directive:
-            raise error_at(
-                self.source,
+            raise self.source.error(
                 Token("mark", "#", directive.start, directive.end),
                 f"#{directive.name} inside {what} is not simulated",
                 "Write the whole statement in each branch.",

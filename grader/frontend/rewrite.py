@@ -41,7 +41,7 @@ from grader.frontend.own_names import PREFIX
 from grader.frontend.polls import POLLING, polls
 from grader.frontend.ptx_instructions import architecture_for
 from grader.frontend.region import ON_HOST, Region
-from grader.frontend.rewrite_error import RewriteError, error_at
+from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.shared_arrays import SharedArrays
 from grader.frontend.tokens import Source, Token, closing
 
@@ -331,13 +331,13 @@ class _RegionRewriter:
             return i + 1
         close = closing(tokens, paren)
         if close is None:
-            raise error_at(self.source, tokens[i], "this asm statement has no closing ')'")
+            raise self.source.error(tokens[i], "this asm statement has no closing ')'")
         if i < self.host_end:
             return close + 1  # host code
         self.region.refuse_directives(tokens[i].start, tokens[close].end, "an asm statement")
         try:
             call = ptx_asm.translate(tokens[paren + 1 : close], self.source.architecture)
         except ptx_asm.UnknownPtx as problem:
-            raise error_at(self.source, tokens[i], str(problem), problem.hint) from None
+            raise self.source.error(tokens[i], str(problem), problem.hint) from None
         self.region.replace(tokens[i].start, tokens[close].end, call)
         return close + 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from grader.frontend.messages import CompilerMessage
-from grader.frontend.tokens import Source, Token
 from grader.setup.errors import BuildError
 
 MOST_OF_A_MESSAGE = 4000
@@ -24,9 +23,3 @@ class RewriteError(BuildError):
 def _shortened(text: str) -> str:
     """Truncate a message, because it may quote a very long name in the submission."""
     return text if len(text) <= MOST_OF_A_MESSAGE else text[: MOST_OF_A_MESSAGE - 3] + "..."
-
-
-def error_at(source: Source, token: Token, message: str, hint: str = "") -> RewriteError:
-    """Return an error at a token, with the source line that contains the token."""
-    line = source.line(token.start)
-    return RewriteError(line, source.column(token.start), message, hint, source_line=source.line_text(line))

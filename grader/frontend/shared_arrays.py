@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from grader.frontend.declarations import parse_shared
 from grader.frontend.limits import spend
 from grader.frontend.region import Region
-from grader.frontend.rewrite_error import error_at
-from grader.frontend.tokens import Token, closing
+from grader.frontend.tokens import DEPTH, Token, closing
 
 
 class SharedArrays:
@@ -28,25 +27,18 @@ class SharedArrays:
         tokens = self.tokens
         end, depth = i, 0
         while end < len(tokens):
-            text = tokens[end].text if tokens[end].kind == "mark" else ""
-            if text in ("(", "[", "{"):
-                depth += 1
-            elif text in (")", "]", "}"):
-                depth -= 1
-                if depth < 0:
-                    break
-            elif text == ";" and depth == 0:
+            depth += DEPTH.get(tokens[end].text, 0)
+            if depth < 0 or (tokens[end].text == ";" and depth == 0):
                 break
             end += 1
         declaration = list(tokens[start:end])
         if not declaration:
-            raise error_at(self.source, tokens[i], "this __shared__ declaration is empty")
+            raise self.source.error(tokens[i], "this __shared__ declaration is empty")
         spend(self.source, tokens[i], len(declaration))
         self.region.refuse_directives(declaration[0].start, declaration[-1].end, "a __shared__ declaration")
         dynamic = any(t.text == "extern" for t in declaration)
         if (scope == "class" or (scope == "namespace" and self.region.alone)) and not dynamic:
-            raise error_at(
-                self.source,
+            raise self.source.error(
                 tokens[i],
                 "a __shared__ array is declared outside a kernel",
                 "Declare it inside the kernel, or as 'extern __shared__ T name[];'.",
@@ -55,8 +47,7 @@ class SharedArrays:
         statements = []
         for name, type_id, initializer in parsed.declarators:
             if initializer:
-                raise error_at(
-                    self.source,
+                raise self.source.error(
                     tokens[i],
                     f"the __shared__ variable {name} has an initializer",
                     "CUDA does not allow initializers here: let threads write the variable, then call __syncthreads().",

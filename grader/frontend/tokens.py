@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from grader.frontend.rewrite_error import RewriteError
+
 _LEXEME = re.compile(
     r"""
       (?P<space>   (?: [ \t\r\f\v\n] | \\\r?\n )+ )
@@ -74,6 +76,15 @@ class Include:
         return self.header[1:-1]
 
 
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text, for a table of C++ words."""
+    return frozenset(text.split())
+
+
+NOT_TYPES = word_set("return else do case goto throw new delete co_return sizeof and or not")
+"""Words after which a name is used, not declared."""
+
+
 class Source:
     """A tokenized file. ``tokens`` are those of its code; macros, includes and other directives are separate."""
 
@@ -111,6 +122,11 @@ class Source:
         start = self._line_starts[line - 1]
         end = self._line_starts[line] if line < len(self._line_starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
+
+    def error(self, token: Token, message: str, hint: str = "") -> RewriteError:
+        """Return an error at a token, with the source line that contains the token."""
+        line = self.line(token.start)
+        return RewriteError(line, self.column(token.start), message, hint, source_line=self.line_text(line))
 
     def directive_between(self, start: int, end: int) -> Directive | None:
         """Return the first preprocessor line that begins between two positions."""
@@ -210,6 +226,8 @@ class Source:
 
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
+DEPTH = dict.fromkeys(_OPENERS, 1) | dict.fromkeys(_CLOSERS, -1)
+"""The change of the nesting depth at each bracket."""
 
 
 class Tokens(list[Token]):
@@ -221,14 +239,22 @@ class Tokens(list[Token]):
         partners = [-1] * len(self)
         opened: list[int] = []
         for i, token in enumerate(self):
-            if token.kind != "mark":
-                continue
             if token.text in _OPENERS:
                 opened.append(i)
             elif token.text in _CLOSERS and opened:
                 partners[i] = opened.pop()
                 partners[partners[i]] = i
         return partners
+
+
+def angle_end(tokens: Sequence[Token], index: int) -> int:
+    """Return the index after the ``>`` that closes the ``<`` at ``index``; the number of tokens if there is none."""
+    depth = 0
+    for k in range(index, len(tokens)):
+        depth += {"<": 1, ">": -1}.get(tokens[k].text, 0)
+        if depth == 0:
+            return k + 1
+    return len(tokens)
 
 
 def closing(tokens: Sequence[Token], index: int) -> int | None:
@@ -242,7 +268,7 @@ def opening(tokens: Sequence[Token], index: int) -> int | None:
 
 
 def _partner(tokens: Sequence[Token], index: int, kinds: Mapping[str, str]) -> int | None:
-    if index >= len(tokens) or tokens[index].kind != "mark" or tokens[index].text not in kinds:
+    if index >= len(tokens) or tokens[index].text not in kinds:
         return None
     tokens = tokens if isinstance(tokens, Tokens) else Tokens(tokens)
     partner = tokens.partners[index]
@@ -258,12 +284,9 @@ def split_commas(tokens: Sequence[Token]) -> list[list[Token]]:
     depth = angles = 0
     closed = _closed_angles(tokens)
     for i, token in enumerate(tokens):
-        text = token.text if token.kind == "mark" else ""
-        if text in _OPENERS:
-            depth += 1
-        elif text in _CLOSERS:
-            depth -= 1
-        elif text == "<" and depth == 0 and i and tokens[i - 1].kind == "word" and i in closed:
+        text = token.text
+        depth += DEPTH.get(text, 0)
+        if text == "<" and depth == 0 and i and tokens[i - 1].kind == "word" and i in closed:
             angles += 1
         elif text == ">" and depth == 0 and angles:
             angles -= 1
@@ -282,7 +305,7 @@ def _closed_angles(tokens: Sequence[Token]) -> set[int]:
     closed: set[int] = set()
     levels: list[list[int]] = [[]]  # for each open bracket, the indices of the ``<`` open inside
     for i, token in enumerate(tokens):
-        text = token.text if token.kind == "mark" else ""
+        text = token.text
         if text in _OPENERS:
             levels.append([])
         elif text in _CLOSERS:
