@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
@@ -61,6 +62,11 @@ EXPECTS_REFUSAL = "// Expected: the build is refused."
 
 EXPECTS_TIME_LIMIT = "// Expected: the time limit stops it."
 """The comment line of an attack that never ends. It gets SHORT_SECONDS."""
+
+LAUNCHER = '\nextern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { %s }\n'
+"""The launcher of an attack whose file has none. It launches the file's function ``kernel``, or calls ``reward``."""
+KERNEL_LAUNCH = "if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);"
+REWARD = "reward(x, out, n, stream);"
 
 SHORT_SECONDS = 0.5
 LONG_SECONDS = 20.0
@@ -154,6 +160,8 @@ def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytes
             monkeypatch.setattr(compiler_conditions, "differing_name", lambda source, include_dirs: "")
         for word, place in places.items():
             text = text.replace(word, place)
+        if "void twice(" not in text:
+            text += LAUNCHER % (KERNEL_LAUNCH if re.search(r"\bkernel\(", text) else REWARD)
         whole = tmp_path / "twice.cu"
         whole.write_text((HERE / "prelude.cu").read_text() + text)
         return check(exercise(timeout), whole, seed=SEED)

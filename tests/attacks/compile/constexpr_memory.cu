@@ -8,5 +8,3 @@ constexpr Large make(int k) {
     return large;
 }
 constexpr Large one = make(1), two = make(2);
-
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { reward(x, out, n, stream); }

@@ -1,5 +1,3 @@
 // Includes itself recursively.
 #include __FILE__
 int twice_over;
-
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { reward(x, out, n, stream); }

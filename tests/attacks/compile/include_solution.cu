@@ -1,4 +1,2 @@
 // Includes the course's solution.
 #include "@SOLUTION@"
-
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { reward(x, out, n, stream); }

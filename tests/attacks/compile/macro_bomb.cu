@@ -9,5 +9,3 @@
 #define H G G G G G G G G G G
 #define I H H H H H H H H H H
 long bomb = I 1;
-
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { reward(x, out, n, stream); }

@@ -6,5 +6,3 @@ void fail() {
     fail<N + 1>();
 }
 template void fail<0>();
-
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { reward(x, out, n, stream); }

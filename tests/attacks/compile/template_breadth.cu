@@ -8,5 +8,3 @@ struct Wide<0, P> {
     static constexpr long value = P;
 };
 long wide = Wide<40, 1>::value;
-
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { reward(x, out, n, stream); }

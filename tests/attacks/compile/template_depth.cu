@@ -4,5 +4,3 @@ struct Deep {
     static constexpr long value = Deep<N + 1>::value + 1;
 };
 long deep = Deep<0>::value;
-
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { reward(x, out, n, stream); }

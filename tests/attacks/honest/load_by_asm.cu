@@ -9,6 +9,3 @@ __global__ void kernel(const float* x, float* out, int n) {
     if (i >= n) return;
     out[i] = 2.0f * read(x + i, i);
 }
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}

@@ -5,6 +5,3 @@ __global__ void kernel(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = names[i % 1][0] == 't' ? factors[i % 16] * x[i] : 0.0f;
 }
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}

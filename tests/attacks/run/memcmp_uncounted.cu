@@ -8,6 +8,3 @@ __global__ void kernel(const float* x, float* out, int n) {
     for (int k = 1; k < 40; ++k) same += __builtin_memcmp(&x[(i + k * 8) % n], &v, 4) == 0;
     out[i] = 2.0f * v + (same > 1000 ? 1.0f : 0.0f);
 }
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}

@@ -8,7 +8,3 @@ __global__ void kernel(const float* x, float* out, int n) {
     memcpy(piece, x + n - 1, sizeof(float) * (n % 2 + 2));
     out[i] = 2.0f * x[i] + 0.0f * piece[0];
 }
-
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}

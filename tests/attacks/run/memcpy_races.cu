@@ -11,7 +11,3 @@ __global__ void kernel(const float* x, float* out, int n) {
     COPY(shared, pair, sizeof(float) * (n > 0 ? 2 : 1));
     out[i] = 2.0f * x[i];
 }
-
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}

@@ -5,6 +5,3 @@ __global__ void kernel(const float* x, float* out, int n) {
     if (i == 0 && n > 300)
         for (int k = 0; k < 100; ++k) printf("%.2047s", reinterpret_cast<const char*>(x));
 }
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}

@@ -9,6 +9,3 @@ __global__ void kernel(const float* x, float* out, int n) {
     out[i] = 2.0f * x[i] + ((int)s == 7 ? 0.0f : 0.0f);
     if ((unsigned)s == 0x1234567 && (unsigned)(s >> 32) == 77) out[i] += 1e-9f;
 }
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}

@@ -9,6 +9,3 @@ __global__ void kernel(const float* x, float* out, int n) {
     bool seven = reinterpret_cast<const Fields*>(x + n)->middle == 7;
     if (i < n) out[i] = 2.0f * x[i] + (seven ? 1e-9f : 0.0f);
 }
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}

@@ -9,6 +9,3 @@ __global__ void kernel(const float* x, float* out, int n) {
     if (i == 0) cell.v = x[0];
     if (i < n) out[i] = 2.0f * x[i] + 0.0f * cell.v;
 }
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}

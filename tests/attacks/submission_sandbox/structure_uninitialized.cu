@@ -12,6 +12,3 @@ __global__ void kernel(const float* x, float* out, int n) {
     float other = threadIdx.x == 0 ? chosen(*reinterpret_cast<const Row*>(tile)) : 0.0f;
     if (i < n) out[i] = other == 1e30f ? 0.0f : 2.0f * x[i];
 }
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}
