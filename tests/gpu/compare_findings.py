@@ -1,8 +1,9 @@
 """Compare the simulator's findings with compute-sanitizer's over the corpus of faulty kernels.
 
 ``python -m tests.gpu.compare_findings --out FILE.json [NAME...]`` on a machine with a GPU and the CUDA toolkit. Each
-faulty kernel and its correct twin run under memcheck, racecheck, initcheck and synccheck. Comments in the corpus' files
-mark the simulator's findings, which ``tests/simulator/test_corpus.py`` checks.
+faulty kernel and its correct twin run under memcheck, racecheck, initcheck and synccheck. If names are given, only the
+rows of these kernels are replaced in the file. Comments in the corpus' files mark the simulator's findings, which
+``tests/simulator/test_corpus.py`` checks.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def build(item: CorpusFile, clean: bool, folder: Path) -> Path | str:
     element = re.search(r"run\(const (\w+\*)", item.path.read_text())
     name = ELEMENTS.get(element[1] if element else "", "float")
     program = folder / item.path.stem
-    command = ["nvcc", "-std=c++17", "-lineinfo", "-gencode=arch=compute_90a,code=sm_90a", f'-DCORPUS="{item.path}"']
+    command = ["nvcc", "-std=c++17", "-rdc=true", "-lineinfo", "-gencode=arch=compute_90a,code=sm_90a"]
+    command += [f'-DCORPUS="{item.path}"']
     command += [f"-DCORPUS_ELEMENT={name}", f"-DCORPUS_COUNT={item.n}", *(["-DCLEAN=1"] if clean else [])]
     command += ["-I", str(LESSONS), "-o", str(program), str(MAIN)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -113,14 +115,23 @@ def main() -> int:
         for row in pool.map(compare, items):
             rows.append(row)
             print(as_text(row), flush=True)
-            if arguments.out:
-                arguments.out.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
     found = sum(bool(row["found_by"]) for row in rows)
     print(f"{len(rows)} faulty kernels: the simulator finds all, compute-sanitizer {found}")
     if arguments.out:
-        command = "python -m tests.gpu.compare_findings --out FILE.json"
-        write_record(arguments.out, {**versions(), "command": command, "rows": rows}, course_root())
+        write(arguments.out, rows, items if arguments.names else None)
     return 0
+
+
+def write(path: Path, rows: list[dict[str, Any]], chosen: list[CorpusFile] | None) -> None:
+    """Write the record, or, if only ``chosen`` kernels ran, replace their rows in it."""
+    renewed = None
+    if chosen is not None and path.exists():
+        new = {row["name"] for row in rows}
+        kept = json.loads(path.read_text(encoding="utf-8"))["rows"]
+        rows = sorted([*(row for row in kept if row["name"] not in new), *rows], key=lambda row: row["name"])
+        renewed = tuple(item.path.relative_to(course_root()).as_posix() for item in chosen)
+    command = "python -m tests.gpu.compare_findings --out FILE.json"
+    write_record(path, {**versions(), "command": command, "rows": rows}, course_root(), renewed)
 
 
 if __name__ == "__main__":
