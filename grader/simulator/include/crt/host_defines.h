@@ -1,4 +1,1 @@
-// CUDA also provides host_defines.h at this path.
-#pragma once
-
 #include "../host_defines.h"
