@@ -16,18 +16,8 @@
     SIM_MAKE prefix##3 make_##prefix##3(T x, T y, T z) { return SIM_MADE(prefix##3){x, y, z}; } \
     SIM_MAKE prefix##4 make_##prefix##4(T x, T y, T z, T w) { return SIM_MADE(prefix##4){x, y, z, w}; }
 
-SIM_MAKE_FUNCTIONS(char, signed char)
-SIM_MAKE_FUNCTIONS(uchar, unsigned char)
-SIM_MAKE_FUNCTIONS(short, short)
-SIM_MAKE_FUNCTIONS(ushort, unsigned short)
-SIM_MAKE_FUNCTIONS(int, int)
+SIM_ELEMENT_TYPES(SIM_MAKE_FUNCTIONS, SIM_MAKE_FUNCTIONS)
 SIM_MAKE_FUNCTIONS(uint, unsigned int)
-SIM_MAKE_FUNCTIONS(long, long)
-SIM_MAKE_FUNCTIONS(ulong, unsigned long)
-SIM_MAKE_FUNCTIONS(longlong, long long)
-SIM_MAKE_FUNCTIONS(ulonglong, unsigned long long)
-SIM_MAKE_FUNCTIONS(float, float)
-SIM_MAKE_FUNCTIONS(double, double)
 
 #undef SIM_MAKE_FUNCTIONS
 #undef SIM_MAKE

@@ -9,45 +9,34 @@
 
 #include "sim/dim.h"
 
+// The element types, except unsigned int: uint3 is in sim/dim.h. WIDE is for types of 8 bytes.
+// clang-format off
+#define SIM_ELEMENT_TYPES(NARROW, WIDE) \
+    NARROW(char, signed char) NARROW(short, short) NARROW(int, int) NARROW(float, float) \
+    NARROW(uchar, unsigned char) NARROW(ushort, unsigned short) \
+    WIDE(long, long) WIDE(longlong, long long) WIDE(double, double) \
+    WIDE(ulong, unsigned long) WIDE(ulonglong, unsigned long long)
+// clang-format on
+
 #ifndef __cplusplus
 
-#define SIM_C_VECTORS(prefix, T, BYTES4)               \
+#define SIM_VECTORS(prefix, T)                         \
     typedef struct prefix##1 { T x; }                  \
     prefix##1;                                         \
     typedef struct prefix##2 { T x, y; }               \
     __attribute__((aligned(2 * sizeof(T)))) prefix##2; \
     typedef struct prefix##4 { T x, y, z, w; }         \
-    __attribute__((aligned(BYTES4))) prefix##4;
-#define SIM_C_VECTORS3(prefix, T)           \
+    __attribute__((aligned(sizeof(T) < 4 ? 4 * sizeof(T) : 16))) prefix##4;
+#define SIM_VECTOR3(prefix, T)              \
     typedef struct prefix##3 { T x, y, z; } \
     prefix##3;
 
-SIM_C_VECTORS(char, signed char, 4)
-SIM_C_VECTORS(uchar, unsigned char, 4)
-SIM_C_VECTORS(short, short, 8)
-SIM_C_VECTORS(ushort, unsigned short, 8)
-SIM_C_VECTORS(int, int, 16)
-SIM_C_VECTORS(uint, unsigned int, 16)
-SIM_C_VECTORS(long, long, 16)
-SIM_C_VECTORS(ulong, unsigned long, 16)
-SIM_C_VECTORS(longlong, long long, 16)
-SIM_C_VECTORS(ulonglong, unsigned long long, 16)
-SIM_C_VECTORS(float, float, 16)
-SIM_C_VECTORS(double, double, 16)
-SIM_C_VECTORS3(char, signed char)
-SIM_C_VECTORS3(uchar, unsigned char)
-SIM_C_VECTORS3(short, short)
-SIM_C_VECTORS3(ushort, unsigned short)
-SIM_C_VECTORS3(int, int)
-SIM_C_VECTORS3(long, long)
-SIM_C_VECTORS3(ulong, unsigned long)
-SIM_C_VECTORS3(longlong, long long)
-SIM_C_VECTORS3(ulonglong, unsigned long long)
-SIM_C_VECTORS3(float, float)
-SIM_C_VECTORS3(double, double)
+SIM_ELEMENT_TYPES(SIM_VECTORS, SIM_VECTORS)
+SIM_VECTORS(uint, unsigned int)
+SIM_ELEMENT_TYPES(SIM_VECTOR3, SIM_VECTOR3)
 
-#undef SIM_C_VECTORS
-#undef SIM_C_VECTORS3
+#undef SIM_VECTORS
+#undef SIM_VECTOR3
 
 #else
 
@@ -75,11 +64,6 @@ struct First {
 };
 }  // namespace sim
 
-#define SIM_VECTOR1(name, T) \
-    struct name {            \
-        T x;                 \
-    };
-
 #define SIM_VECTOR2(name, T)                                                                                      \
     struct alignas(2 * sizeof(T)) name {                                                                          \
         union {                                                                                                   \
@@ -96,11 +80,6 @@ struct First {
             SIM_COPY((x = other.x, y = other.y))                                                                  \
             return *this;                                                                                         \
         }                                                                                                         \
-    };
-
-#define SIM_VECTOR3(name, T) \
-    struct name {            \
-        T x, y, z;           \
     };
 
 #define SIM_VECTOR4(name, T)                                                                     \
@@ -146,57 +125,32 @@ struct First {
     };
 
 #define SIM_VECTORS(prefix, T) \
-    SIM_VECTOR1(prefix##1, T)  \
+    struct prefix##1 { T x; }; \
     SIM_VECTOR2(prefix##2, T)
+#define SIM_VECTOR3(prefix, T) \
+    struct prefix##3 { T x, y, z; };
+#define SIM_NARROW_VECTORS(prefix, T) \
+    SIM_VECTORS(prefix, T)            \
+    SIM_VECTOR4(prefix##4, T)
+#define SIM_WIDE_VECTORS(prefix, T) \
+    SIM_VECTORS(prefix, T)          \
+    SIM_VECTOR4_WIDE(prefix##4, T, 16)
 
-SIM_VECTORS(char, signed char)
-SIM_VECTORS(uchar, unsigned char)
-SIM_VECTORS(short, short)
-SIM_VECTORS(ushort, unsigned short)
-SIM_VECTORS(int, int)
-SIM_VECTORS(uint, unsigned int)
-SIM_VECTORS(long, long)
-SIM_VECTORS(ulong, unsigned long)
-SIM_VECTORS(longlong, long long)
-SIM_VECTORS(ulonglong, unsigned long long)
-SIM_VECTORS(float, float)
-SIM_VECTORS(double, double)
-
-SIM_VECTOR3(char3, signed char)
-SIM_VECTOR3(uchar3, unsigned char)
-SIM_VECTOR3(short3, short)
-SIM_VECTOR3(ushort3, unsigned short)
-SIM_VECTOR3(int3, int)
-SIM_VECTOR3(long3, long)
-SIM_VECTOR3(ulong3, unsigned long)
-SIM_VECTOR3(longlong3, long long)
-SIM_VECTOR3(ulonglong3, unsigned long long)
-SIM_VECTOR3(float3, float)
-SIM_VECTOR3(double3, double)
-
-SIM_VECTOR4(char4, signed char)
-SIM_VECTOR4(uchar4, unsigned char)
-SIM_VECTOR4(short4, short)
-SIM_VECTOR4(ushort4, unsigned short)
-SIM_VECTOR4(int4, int)
-SIM_VECTOR4(uint4, unsigned int)
-SIM_VECTOR4(float4, float)
-SIM_VECTOR4_WIDE(long4, long, 16)
-SIM_VECTOR4_WIDE(ulong4, unsigned long, 16)
-SIM_VECTOR4_WIDE(longlong4, long long, 16)
-SIM_VECTOR4_WIDE(ulonglong4, unsigned long long, 16)
-SIM_VECTOR4_WIDE(double4, double, 16)
+SIM_ELEMENT_TYPES(SIM_NARROW_VECTORS, SIM_WIDE_VECTORS)
+SIM_NARROW_VECTORS(uint, unsigned int)
+SIM_ELEMENT_TYPES(SIM_VECTOR3, SIM_VECTOR3)
 SIM_VECTOR4_WIDE(double4_16a, double, 16)
 SIM_VECTOR4_WIDE(double4_32a, double, 32)
 SIM_VECTOR4_WIDE(longlong4_16a, long long, 16)
 SIM_VECTOR4_WIDE(longlong4_32a, long long, 32)
 
+#undef SIM_WIDE_VECTORS
+#undef SIM_NARROW_VECTORS
 #undef SIM_VECTORS
 #undef SIM_VECTOR4_WIDE
 #undef SIM_VECTOR4
 #undef SIM_VECTOR3
 #undef SIM_VECTOR2
-#undef SIM_VECTOR1
 #undef SIM_COPY
 #undef SIM_WHOLE
 
