@@ -7,39 +7,71 @@
 #include "cuda_runtime_api.h"
 #include "sim/launch.h"
 
-// Memory. The templates avoid the cast to void**, as in CUDA.
-template <typename T>
-inline cudaError_t cudaMalloc(T** pointer, size_t bytes) {
-    return ::cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
-}
-template <typename T>
-inline cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height) {
-    return ::cudaMallocPitch(reinterpret_cast<void**>(pointer), pitch, width, height);
-}
-template <typename T>
-inline cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream) {
-    return ::cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream);
-}
-template <typename T>
-inline cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
-    return ::cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), bytes, pool, stream);
-}
-template <typename T>
-inline cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned int flags = cudaMemAttachGlobal) {
-    return ::cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags);
-}
-template <typename T>
-inline cudaError_t cudaMallocHost(T** pointer, size_t bytes, unsigned int flags = 0) {
-    return ::cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
-}
-template <typename T>
-inline cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned int flags) {
-    return ::cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
-}
-template <typename T>
-inline cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned int flags) {
-    return ::cudaHostGetDevicePointer(reinterpret_cast<void**>(device), host, flags);
-}
+// A function that takes a typed pointer, a variable or a kernel, and passes its address on.
+#define SIM_OF_TYPE(NAME, PARAMETERS, CALL) \
+    template <typename T>                   \
+    inline cudaError_t NAME PARAMETERS {    \
+        return ::CALL;                      \
+    }
+#define SIM_ADDRESS(pointer) reinterpret_cast<void**>(pointer)
+#define SIM_SYMBOL_OF(variable) static_cast<const void*>(&variable)
+#define SIM_KERNEL(kernel) reinterpret_cast<const void*>(kernel)
+// clang-format off
+SIM_OF_TYPE(cudaMalloc, (T** pointer, size_t bytes), cudaMalloc(SIM_ADDRESS(pointer), bytes))
+SIM_OF_TYPE(cudaMallocPitch, (T** pointer, size_t* pitch, size_t width, size_t height),
+            cudaMallocPitch(SIM_ADDRESS(pointer), pitch, width, height))
+SIM_OF_TYPE(cudaMallocAsync, (T** pointer, size_t bytes, cudaStream_t stream),
+            cudaMallocAsync(SIM_ADDRESS(pointer), bytes, stream))
+SIM_OF_TYPE(cudaMallocFromPoolAsync, (T** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
+            cudaMallocFromPoolAsync(SIM_ADDRESS(pointer), bytes, pool, stream))
+SIM_OF_TYPE(cudaMallocManaged, (T** pointer, size_t bytes, unsigned int flags = cudaMemAttachGlobal),
+            cudaMallocManaged(SIM_ADDRESS(pointer), bytes, flags))
+SIM_OF_TYPE(cudaMallocHost, (T** pointer, size_t bytes, unsigned int flags = 0),
+            cudaHostAlloc(SIM_ADDRESS(pointer), bytes, flags))
+SIM_OF_TYPE(cudaHostAlloc, (T** pointer, size_t bytes, unsigned int flags),
+            cudaHostAlloc(SIM_ADDRESS(pointer), bytes, flags))
+SIM_OF_TYPE(cudaHostGetDevicePointer, (T** device, void* host, unsigned int flags),
+            cudaHostGetDevicePointer(SIM_ADDRESS(device), host, flags))
+
+SIM_OF_TYPE(cudaGetSymbolAddress, (void** address, const T& symbol),
+            cudaGetSymbolAddress(address, SIM_SYMBOL_OF(symbol)))
+SIM_OF_TYPE(cudaGetSymbolSize, (size_t* bytes, const T& symbol), cudaGetSymbolSize(bytes, SIM_SYMBOL_OF(symbol)))
+SIM_OF_TYPE(cudaMemcpyToSymbol, (const T& symbol, const void* from, size_t bytes, size_t offset = 0,
+                                 cudaMemcpyKind kind = cudaMemcpyHostToDevice),
+            cudaMemcpyToSymbol(SIM_SYMBOL_OF(symbol), from, bytes, offset, kind))
+SIM_OF_TYPE(cudaMemcpyToSymbolAsync, (const T& symbol, const void* from, size_t bytes, size_t offset,
+                                      cudaMemcpyKind kind, cudaStream_t stream = nullptr),
+            cudaMemcpyToSymbolAsync(SIM_SYMBOL_OF(symbol), from, bytes, offset, kind, stream))
+SIM_OF_TYPE(cudaMemcpyFromSymbol, (void* to, const T& symbol, size_t bytes, size_t offset = 0,
+                                   cudaMemcpyKind kind = cudaMemcpyDeviceToHost),
+            cudaMemcpyFromSymbol(to, SIM_SYMBOL_OF(symbol), bytes, offset, kind))
+SIM_OF_TYPE(cudaMemcpyFromSymbolAsync, (void* to, const T& symbol, size_t bytes, size_t offset,
+                                        cudaMemcpyKind kind, cudaStream_t stream = nullptr),
+            cudaMemcpyFromSymbolAsync(to, SIM_SYMBOL_OF(symbol), bytes, offset, kind, stream))
+
+SIM_OF_TYPE(cudaFuncSetAttribute, (T* kernel, cudaFuncAttribute attribute, int value),
+            cudaFuncSetAttribute(SIM_KERNEL(kernel), attribute, value))
+SIM_OF_TYPE(cudaFuncSetCacheConfig, (T* kernel, cudaFuncCache config),
+            cudaFuncSetCacheConfig(SIM_KERNEL(kernel), config))
+SIM_OF_TYPE(cudaFuncGetAttributes, (cudaFuncAttributes* attributes, T* kernel),
+            cudaFuncGetAttributes(attributes, SIM_KERNEL(kernel)))
+SIM_OF_TYPE(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int* blocks, T* kernel, int threads, size_t dynamic),
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, SIM_KERNEL(kernel), threads, dynamic))
+SIM_OF_TYPE(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+            (int* blocks, T* kernel, int threads, size_t dynamic, unsigned int),
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, SIM_KERNEL(kernel), threads, dynamic))
+SIM_OF_TYPE(cudaOccupancyMaxActiveClusters, (int* clusters, T* kernel, const cudaLaunchConfig_t* config),
+            cudaOccupancyMaxActiveClusters(clusters, SIM_KERNEL(kernel), config))
+SIM_OF_TYPE(cudaOccupancyMaxPotentialClusterSize, (int* blocks, T* kernel, const cudaLaunchConfig_t* config),
+            cudaOccupancyMaxPotentialClusterSize(blocks, SIM_KERNEL(kernel), config))
+SIM_OF_TYPE(cudaOccupancyMaxPotentialBlockSize,
+            (int* grid, int* block, T* kernel, size_t dynamic = 0, int limit = 0),
+            sim::best_block_size(grid, block, SIM_KERNEL(kernel), dynamic, limit))
+// clang-format on
+#undef SIM_OF_TYPE
+#undef SIM_ADDRESS
+#undef SIM_SYMBOL_OF
+#undef SIM_KERNEL
 
 // Hints about managed memory, which never migrates here. The location is a device number, or since CUDA 13 a
 // cudaMemLocation.
@@ -53,79 +85,10 @@ inline cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, Place) {
     return cudaSuccess;
 }
 
-// __device__ and __constant__ variables
-template <typename T>
-inline cudaError_t cudaGetSymbolAddress(void** address, const T& symbol) {
-    return ::cudaGetSymbolAddress(address, static_cast<const void*>(&symbol));
-}
-template <typename T>
-inline cudaError_t cudaGetSymbolSize(size_t* bytes, const T& symbol) {
-    return ::cudaGetSymbolSize(bytes, static_cast<const void*>(&symbol));
-}
-template <typename T>
-inline cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, size_t bytes, size_t offset = 0,
-                                      cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-    return ::cudaMemcpyToSymbol(static_cast<const void*>(&symbol), from, bytes, offset, kind);
-}
-template <typename T>
-inline cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* from, size_t bytes, size_t offset,
-                                           cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
-    return ::cudaMemcpyToSymbolAsync(static_cast<const void*>(&symbol), from, bytes, offset, kind, stream);
-}
-template <typename T>
-inline cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
-                                        cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
-    return ::cudaMemcpyFromSymbol(to, static_cast<const void*>(&symbol), bytes, offset, kind);
-}
-template <typename T>
-inline cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, size_t offset,
-                                             cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
-    return ::cudaMemcpyFromSymbolAsync(to, static_cast<const void*>(&symbol), bytes, offset, kind, stream);
-}
-
 // The signature of CUDA 11, which later versions also accept.
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t*, char*,
                                         size_t) {
     return cudaGraphInstantiate(executable, graph, 0ull);
-}
-
-// Kernels
-template <typename Kernel>
-inline cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute attribute, int value) {
-    return ::cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
-}
-template <typename Kernel>
-inline cudaError_t cudaFuncSetCacheConfig(Kernel*, cudaFuncCache) {
-    return cudaSuccess;
-}
-template <typename Kernel>
-inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Kernel* kernel) {
-    return ::cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
-}
-template <typename Kernel>
-inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel* kernel, int threads,
-                                                                 size_t dynamic_shared_bytes) {
-    return ::cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void*>(kernel), threads,
-                                                           dynamic_shared_bytes);
-}
-template <typename Kernel>
-inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, Kernel* kernel, int threads,
-                                                                          size_t dynamic_shared_bytes, unsigned int) {
-    return ::cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void*>(kernel), threads,
-                                                           dynamic_shared_bytes);
-}
-template <typename Kernel>
-inline cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Kernel* kernel, const cudaLaunchConfig_t* config) {
-    return ::cudaOccupancyMaxActiveClusters(clusters, reinterpret_cast<const void*>(kernel), config);
-}
-template <typename Kernel>
-inline cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, Kernel* kernel, const cudaLaunchConfig_t* config) {
-    return ::cudaOccupancyMaxPotentialClusterSize(blocks, reinterpret_cast<const void*>(kernel), config);
-}
-template <typename Kernel>
-inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel* kernel,
-                                                      size_t dynamic_shared_bytes = 0, int limit = 0) {
-    return ::sim::best_block_size(grid, block, reinterpret_cast<const void*>(kernel), dynamic_shared_bytes, limit);
 }
 
 namespace sim {
