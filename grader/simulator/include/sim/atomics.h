@@ -28,35 +28,29 @@ enum class AtomicOp : int {
     store,
 };
 
-int32_t atomic_i32(AtomicOp op, void* address, int32_t operand, Scope scope = Scope::device,
-                   MemoryOrder order = MemoryOrder::relaxed);
-uint32_t atomic_u32(AtomicOp op, void* address, uint32_t operand, Scope scope = Scope::device,
-                    MemoryOrder order = MemoryOrder::relaxed);
-int64_t atomic_i64(AtomicOp op, void* address, int64_t operand, Scope scope = Scope::device,
-                   MemoryOrder order = MemoryOrder::relaxed);
-uint64_t atomic_u64(AtomicOp op, void* address, uint64_t operand, Scope scope = Scope::device,
-                    MemoryOrder order = MemoryOrder::relaxed);
-float atomic_f32(AtomicOp op, void* address, float operand, Scope scope = Scope::device,
-                 MemoryOrder order = MemoryOrder::relaxed);
-double atomic_f64(AtomicOp op, void* address, double operand, Scope scope = Scope::device,
-                  MemoryOrder order = MemoryOrder::relaxed);
-
+#define SIM_ATOMIC_ENTRY(T, name)                                              \
+    T name(AtomicOp op, void* address, T operand, Scope scope = Scope::device, \
+           MemoryOrder order = MemoryOrder::relaxed);
+SIM_ATOMIC_ENTRY(int32_t, atomic_i32)
+SIM_ATOMIC_ENTRY(uint32_t, atomic_u32)
+SIM_ATOMIC_ENTRY(int64_t, atomic_i64)
+SIM_ATOMIC_ENTRY(uint64_t, atomic_u64)
+SIM_ATOMIC_ENTRY(float, atomic_f32)
+SIM_ATOMIC_ENTRY(double, atomic_f64)
 // IEEE half and bfloat16 as bit patterns, one or two per word: add, min, max, exchange.
-uint16_t atomic_f16(AtomicOp op, void* address, uint16_t operand, Scope scope = Scope::device,
-                    MemoryOrder order = MemoryOrder::relaxed);
-uint16_t atomic_bf16(AtomicOp op, void* address, uint16_t operand, Scope scope = Scope::device,
-                     MemoryOrder order = MemoryOrder::relaxed);
-uint32_t atomic_f16x2(AtomicOp op, void* address, uint32_t operand, Scope scope = Scope::device,
-                      MemoryOrder order = MemoryOrder::relaxed);
-uint32_t atomic_bf16x2(AtomicOp op, void* address, uint32_t operand, Scope scope = Scope::device,
-                       MemoryOrder order = MemoryOrder::relaxed);
+SIM_ATOMIC_ENTRY(uint16_t, atomic_f16)
+SIM_ATOMIC_ENTRY(uint16_t, atomic_bf16)
+SIM_ATOMIC_ENTRY(uint32_t, atomic_f16x2)
+SIM_ATOMIC_ENTRY(uint32_t, atomic_bf16x2)
+#undef SIM_ATOMIC_ENTRY
 
-uint16_t compare_and_swap_16(void* address, uint16_t compare, uint16_t value, Scope scope = Scope::device,
-                             MemoryOrder order = MemoryOrder::relaxed, MemoryOrder failure = MemoryOrder::relaxed);
-uint32_t compare_and_swap_32(void* address, uint32_t compare, uint32_t value, Scope scope = Scope::device,
-                             MemoryOrder order = MemoryOrder::relaxed, MemoryOrder failure = MemoryOrder::relaxed);
-uint64_t compare_and_swap_64(void* address, uint64_t compare, uint64_t value, Scope scope = Scope::device,
-                             MemoryOrder order = MemoryOrder::relaxed, MemoryOrder failure = MemoryOrder::relaxed);
+#define SIM_COMPARE_AND_SWAP(T, name)                                                                                \
+    T name(void* address, T compare, T value, Scope scope = Scope::device, MemoryOrder order = MemoryOrder::relaxed, \
+           MemoryOrder failure = MemoryOrder::relaxed);
+SIM_COMPARE_AND_SWAP(uint16_t, compare_and_swap_16)
+SIM_COMPARE_AND_SWAP(uint32_t, compare_and_swap_32)
+SIM_COMPARE_AND_SWAP(uint64_t, compare_and_swap_64)
+#undef SIM_COMPARE_AND_SWAP
 
 // The entry point for a type of 4 or 8 bytes.
 #define SIM_ATOMIC_OF(T, Entry)                                                                         \
