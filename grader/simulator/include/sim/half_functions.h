@@ -76,20 +76,37 @@ SIM_INLINE bool __hisnan(SIM_HALF a) { return (a.bits & 0x7fff) > SIM_FORMAT::in
 SIM_INLINE int __hisinf(SIM_HALF a) {
     return (a.bits & 0x7fff) == SIM_FORMAT::infinity ? ((a.bits & 0x8000) ? -1 : 1) : 0;
 }
-SIM_INLINE bool __heq(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) == ::sim::to_float(b); }
-SIM_INLINE bool __hlt(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) < ::sim::to_float(b); }
-SIM_INLINE bool __hle(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) <= ::sim::to_float(b); }
-SIM_INLINE bool __hgt(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) > ::sim::to_float(b); }
-SIM_INLINE bool __hge(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) >= ::sim::to_float(b); }
-// Returns whether a and b differ; false if either is NaN. (operator!= is __hneu, which is true then.)
-SIM_INLINE bool __hne(SIM_HALF a, SIM_HALF b) { return __hlt(a, b) || __hgt(a, b); }
-// The u forms are true when either is NaN ("unordered").
-SIM_INLINE bool __hequ(SIM_HALF a, SIM_HALF b) { return !__hne(a, b); }
-SIM_INLINE bool __hneu(SIM_HALF a, SIM_HALF b) { return !__heq(a, b); }
-SIM_INLINE bool __hltu(SIM_HALF a, SIM_HALF b) { return !__hge(a, b); }
-SIM_INLINE bool __hleu(SIM_HALF a, SIM_HALF b) { return !__hgt(a, b); }
-SIM_INLINE bool __hgtu(SIM_HALF a, SIM_HALF b) { return !__hle(a, b); }
-SIM_INLINE bool __hgeu(SIM_HALF a, SIM_HALF b) { return !__hlt(a, b); }
+// Comparisons: of two numbers; and of pairs, as 1.0 or 0.0 per half, as one bool (both true), or as a mask of 16 bits per
+// half. __hne is false if either is NaN. (operator!= is __hneu, which is true then.) The u forms are true when either is
+// NaN ("unordered").
+#define SIM_COMPARE(relation, value)                                                                  \
+    SIM_INLINE bool __h##relation(SIM_HALF one, SIM_HALF other) {                                     \
+        float a = ::sim::to_float(one), b = ::sim::to_float(other);                                   \
+        return value;                                                                                 \
+    }                                                                                                 \
+    SIM_INLINE SIM_HALF2 __h##relation##2(SIM_HALF2 a, SIM_HALF2 b) {                                 \
+        return SIM_HALF2(SIM_FROM_BITS(__h##relation(a.x, b.x) ? SIM_FORMAT::one : 0),                \
+                         SIM_FROM_BITS(__h##relation(a.y, b.y) ? SIM_FORMAT::one : 0));               \
+    }                                                                                                 \
+    SIM_INLINE bool __hb##relation##2(SIM_HALF2 a, SIM_HALF2 b) {                                     \
+        return __h##relation(a.x, b.x) && __h##relation(a.y, b.y);                                    \
+    }                                                                                                 \
+    SIM_INLINE unsigned int __h##relation##2_mask(SIM_HALF2 a, SIM_HALF2 b) {                         \
+        return (__h##relation(a.x, b.x) ? 0xffffu : 0) | (__h##relation(a.y, b.y) ? 0xffff0000u : 0); \
+    }
+SIM_COMPARE(eq, a == b)
+SIM_COMPARE(ne, a<b || a> b)
+SIM_COMPARE(lt, a < b)
+SIM_COMPARE(le, a <= b)
+SIM_COMPARE(gt, a > b)
+SIM_COMPARE(ge, a >= b)
+SIM_COMPARE(equ, !(a < b || a > b))
+SIM_COMPARE(neu, !(a == b))
+SIM_COMPARE(ltu, !(a >= b))
+SIM_COMPARE(leu, !(a > b))
+SIM_COMPARE(gtu, !(a <= b))
+SIM_COMPARE(geu, !(a < b))
+#undef SIM_COMPARE
 
 // If one operand is NaN, the result is the other one. +0 is greater than -0.
 SIM_INLINE SIM_HALF __hmax(SIM_HALF a, SIM_HALF b) {
@@ -131,89 +148,64 @@ SIM_INLINE SIM_HALF __hfma_relu(SIM_HALF a, SIM_HALF b, SIM_HALF c) { return ::s
 // ----------------------------------------------------------------------------------------------------- functions
 
 // The function is computed in float and rounded. A GPU's hexp, hlog, ... may differ in the last bit.
-SIM_INLINE SIM_HALF hceil(SIM_HALF a) { return SIM_ROUND(::ceilf(::sim::to_float(a))); }
-SIM_INLINE SIM_HALF hfloor(SIM_HALF a) { return SIM_ROUND(::floorf(::sim::to_float(a))); }
-SIM_INLINE SIM_HALF htrunc(SIM_HALF a) { return SIM_ROUND(::truncf(::sim::to_float(a))); }
-SIM_INLINE SIM_HALF hrint(SIM_HALF a) { return SIM_ROUND(::rintf(::sim::to_float(a))); }
-SIM_INLINE SIM_HALF hsqrt(SIM_HALF a) {
-    SIM_COUNTS(1_operation);
-    return SIM_ROUND(::sqrt(::sim::to_double(a)));
-}
-SIM_INLINE SIM_HALF hrsqrt(SIM_HALF a) {
-    SIM_COUNTS(2_operations);
-    return SIM_ROUND(1.0 / ::sqrt(::sim::to_double(a)));
-}
-SIM_INLINE SIM_HALF hrcp(SIM_HALF a) {
-    SIM_COUNTS(1_operation);
-    return SIM_ROUND(1.0 / ::sim::to_double(a));
-}
-#define SIM_SPECIAL_FUNCTION(name, value)       \
-    SIM_INLINE SIM_HALF name(SIM_HALF number) { \
-        SIM_COUNTS(special_function);           \
-        float a = ::sim::to_float(number);      \
-        return SIM_ROUND(value);                \
-    }
-SIM_SPECIAL_FUNCTION(hexp, ::expf(a))
-SIM_SPECIAL_FUNCTION(hexp2, ::exp2f(a))
-SIM_SPECIAL_FUNCTION(hexp10, ::pow(10.0, static_cast<double>(a)))
-SIM_SPECIAL_FUNCTION(hlog, ::logf(a))
-SIM_SPECIAL_FUNCTION(hlog2, ::log2f(a))
-SIM_SPECIAL_FUNCTION(hlog10, ::log10f(a))
-SIM_SPECIAL_FUNCTION(hsin, ::sinf(a))
-SIM_SPECIAL_FUNCTION(hcos, ::cosf(a))
-SIM_SPECIAL_FUNCTION(htanh, ::tanhf(a))
-#undef SIM_SPECIAL_FUNCTION
-SIM_INLINE SIM_HALF htanh_approx(SIM_HALF a) { return htanh(a); }
+#define SIM_FUNCTION(name, counted, value)         \
+    SIM_INLINE SIM_HALF h##name(SIM_HALF number) { \
+        counted;                                   \
+        float a = ::sim::to_float(number);         \
+        return SIM_ROUND(value);                   \
+    }                                              \
+    SIM_INLINE SIM_HALF2 h2##name(SIM_HALF2 a) { return SIM_HALF2(h##name(a.x), h##name(a.y)); }
+SIM_FUNCTION(ceil, , ::ceilf(a))
+SIM_FUNCTION(floor, , ::floorf(a))
+SIM_FUNCTION(trunc, , ::truncf(a))
+SIM_FUNCTION(rint, , ::rintf(a))
+SIM_FUNCTION(sqrt, SIM_COUNTS(1_operation), ::sqrt(static_cast<double>(a)))
+SIM_FUNCTION(rsqrt, SIM_COUNTS(2_operations), 1.0 / ::sqrt(static_cast<double>(a)))
+SIM_FUNCTION(rcp, SIM_COUNTS(1_operation), 1.0 / static_cast<double>(a))
+SIM_FUNCTION(exp, SIM_COUNTS(special_function), ::expf(a))
+SIM_FUNCTION(exp2, SIM_COUNTS(special_function), ::exp2f(a))
+SIM_FUNCTION(exp10, SIM_COUNTS(special_function), ::pow(10.0, static_cast<double>(a)))
+SIM_FUNCTION(log, SIM_COUNTS(special_function), ::logf(a))
+SIM_FUNCTION(log2, SIM_COUNTS(special_function), ::log2f(a))
+SIM_FUNCTION(log10, SIM_COUNTS(special_function), ::log10f(a))
+SIM_FUNCTION(sin, SIM_COUNTS(special_function), ::sinf(a))
+SIM_FUNCTION(cos, SIM_COUNTS(special_function), ::cosf(a))
+SIM_FUNCTION(tanh, SIM_COUNTS(special_function), ::tanhf(a))
+SIM_FUNCTION(tanh_approx, SIM_COUNTS(special_function), ::tanhf(a))
+#undef SIM_FUNCTION
 
 // --------------------------------------------------------------------------------------------------------- pairs
 
-#define SIM_PAIR_OF_1(pair, single) \
-    SIM_INLINE SIM_HALF2 pair(SIM_HALF2 a) { return SIM_HALF2(single(a.x), single(a.y)); }
-#define SIM_PAIR_OF_2(pair, single) \
-    SIM_INLINE SIM_HALF2 pair(SIM_HALF2 a, SIM_HALF2 b) { return SIM_HALF2(single(a.x, b.x), single(a.y, b.y)); }
-#define SIM_PAIR_OF_3(pair, single)                                     \
-    SIM_INLINE SIM_HALF2 pair(SIM_HALF2 a, SIM_HALF2 b, SIM_HALF2 c) {  \
-        return SIM_HALF2(single(a.x, b.x, c.x), single(a.y, b.y, c.y)); \
+// SIM_PAIR_OF_2(add, _sat) defines __hadd2_sat, which is __hadd_sat for each half.
+#define SIM_PAIR_OF_2(name, suffix)                                                 \
+    SIM_INLINE SIM_HALF2 __h##name##2##suffix(SIM_HALF2 a, SIM_HALF2 b) {           \
+        return SIM_HALF2(__h##name##suffix(a.x, b.x), __h##name##suffix(a.y, b.y)); \
     }
-SIM_PAIR_OF_2(__hadd2, __hadd)
-SIM_PAIR_OF_2(__hsub2, __hsub)
-SIM_PAIR_OF_2(__hmul2, __hmul)
-SIM_PAIR_OF_2(__h2div, __hdiv)
-SIM_PAIR_OF_2(__hadd2_rn, __hadd)
-SIM_PAIR_OF_2(__hsub2_rn, __hsub)
-SIM_PAIR_OF_2(__hmul2_rn, __hmul)
-SIM_PAIR_OF_2(__hadd2_sat, __hadd_sat)
-SIM_PAIR_OF_2(__hsub2_sat, __hsub_sat)
-SIM_PAIR_OF_2(__hmul2_sat, __hmul_sat)
-SIM_PAIR_OF_2(__hmax2, __hmax)
-SIM_PAIR_OF_2(__hmin2, __hmin)
-SIM_PAIR_OF_2(__hmax2_nan, __hmax_nan)
-SIM_PAIR_OF_2(__hmin2_nan, __hmin_nan)
-SIM_PAIR_OF_3(__hfma2, __hfma)
-SIM_PAIR_OF_3(__hfma2_sat, __hfma_sat)
-SIM_PAIR_OF_3(__hfma2_relu, __hfma_relu)
-SIM_PAIR_OF_1(__hneg2, __hneg)
-SIM_PAIR_OF_1(__habs2, __habs)
-SIM_PAIR_OF_1(h2ceil, hceil)
-SIM_PAIR_OF_1(h2floor, hfloor)
-SIM_PAIR_OF_1(h2trunc, htrunc)
-SIM_PAIR_OF_1(h2rint, hrint)
-SIM_PAIR_OF_1(h2sqrt, hsqrt)
-SIM_PAIR_OF_1(h2rsqrt, hrsqrt)
-SIM_PAIR_OF_1(h2rcp, hrcp)
-SIM_PAIR_OF_1(h2exp, hexp)
-SIM_PAIR_OF_1(h2exp2, hexp2)
-SIM_PAIR_OF_1(h2exp10, hexp10)
-SIM_PAIR_OF_1(h2log, hlog)
-SIM_PAIR_OF_1(h2log2, hlog2)
-SIM_PAIR_OF_1(h2log10, hlog10)
-SIM_PAIR_OF_1(h2sin, hsin)
-SIM_PAIR_OF_1(h2cos, hcos)
-SIM_PAIR_OF_1(h2tanh, htanh)
-SIM_PAIR_OF_1(h2tanh_approx, htanh)
-#undef SIM_PAIR_OF_1
+#define SIM_PAIR_OF_3(name, suffix)                                                           \
+    SIM_INLINE SIM_HALF2 __h##name##2##suffix(SIM_HALF2 a, SIM_HALF2 b, SIM_HALF2 c) {        \
+        return SIM_HALF2(__h##name##suffix(a.x, b.x, c.x), __h##name##suffix(a.y, b.y, c.y)); \
+    }
+SIM_PAIR_OF_2(add, )
+SIM_PAIR_OF_2(add, _rn)
+SIM_PAIR_OF_2(add, _sat)
+SIM_PAIR_OF_2(sub, )
+SIM_PAIR_OF_2(sub, _rn)
+SIM_PAIR_OF_2(sub, _sat)
+SIM_PAIR_OF_2(mul, )
+SIM_PAIR_OF_2(mul, _rn)
+SIM_PAIR_OF_2(mul, _sat)
+SIM_PAIR_OF_2(max, )
+SIM_PAIR_OF_2(max, _nan)
+SIM_PAIR_OF_2(min, )
+SIM_PAIR_OF_2(min, _nan)
+SIM_PAIR_OF_3(fma, )
+SIM_PAIR_OF_3(fma, _sat)
+SIM_PAIR_OF_3(fma, _relu)
 #undef SIM_PAIR_OF_2
 #undef SIM_PAIR_OF_3
+SIM_INLINE SIM_HALF2 __h2div(SIM_HALF2 a, SIM_HALF2 b) { return SIM_HALF2(__hdiv(a.x, b.x), __hdiv(a.y, b.y)); }
+SIM_INLINE SIM_HALF2 __hneg2(SIM_HALF2 a) { return SIM_HALF2(__hneg(a.x), __hneg(a.y)); }
+SIM_INLINE SIM_HALF2 __habs2(SIM_HALF2 a) { return SIM_HALF2(__habs(a.x), __habs(a.y)); }
 
 // Complex multiply-add: x is the real part, y the imaginary part.
 SIM_INLINE SIM_HALF2 __hcmadd(SIM_HALF2 a, SIM_HALF2 b, SIM_HALF2 c) {
@@ -221,32 +213,6 @@ SIM_INLINE SIM_HALF2 __hcmadd(SIM_HALF2 a, SIM_HALF2 b, SIM_HALF2 c) {
     SIM_HALF imaginary = __hfma(a.y, b.x, __hfma(a.x, b.y, c.y));
     return SIM_HALF2(real, imaginary);
 }
-
-// Comparisons of pairs: as 1.0 or 0.0 per half, as one bool (both true), or as a mask of 16 bits per half.
-#define SIM_COMPARE(relation)                                                                         \
-    SIM_INLINE SIM_HALF2 __h##relation##2(SIM_HALF2 a, SIM_HALF2 b) {                                 \
-        return SIM_HALF2(SIM_FROM_BITS(__h##relation(a.x, b.x) ? SIM_FORMAT::one : 0),                \
-                         SIM_FROM_BITS(__h##relation(a.y, b.y) ? SIM_FORMAT::one : 0));               \
-    }                                                                                                 \
-    SIM_INLINE bool __hb##relation##2(SIM_HALF2 a, SIM_HALF2 b) {                                     \
-        return __h##relation(a.x, b.x) && __h##relation(a.y, b.y);                                    \
-    }                                                                                                 \
-    SIM_INLINE unsigned int __h##relation##2_mask(SIM_HALF2 a, SIM_HALF2 b) {                         \
-        return (__h##relation(a.x, b.x) ? 0xffffu : 0) | (__h##relation(a.y, b.y) ? 0xffff0000u : 0); \
-    }
-SIM_COMPARE(eq)
-SIM_COMPARE(ne)
-SIM_COMPARE(lt)
-SIM_COMPARE(le)
-SIM_COMPARE(gt)
-SIM_COMPARE(ge)
-SIM_COMPARE(equ)
-SIM_COMPARE(neu)
-SIM_COMPARE(ltu)
-SIM_COMPARE(leu)
-SIM_COMPARE(gtu)
-SIM_COMPARE(geu)
-#undef SIM_COMPARE
 
 SIM_INLINE SIM_HALF2 __hisnan2(SIM_HALF2 a) {
     return SIM_HALF2(SIM_FROM_BITS(__hisnan(a.x) ? SIM_FORMAT::one : 0),
@@ -258,71 +224,60 @@ SIM_INLINE SIM_HALF2 __lowhigh2highlow(SIM_HALF2 a) { return SIM_HALF2(a.y, a.x)
 
 // ----------------------------------------------------------------------------------------------------- operators
 
-SIM_INLINE SIM_HALF operator+(const SIM_HALF& a, const SIM_HALF& b) { return __hadd(a, b); }
-SIM_INLINE SIM_HALF operator-(const SIM_HALF& a, const SIM_HALF& b) { return __hsub(a, b); }
-SIM_INLINE SIM_HALF operator*(const SIM_HALF& a, const SIM_HALF& b) { return __hmul(a, b); }
-SIM_INLINE SIM_HALF operator/(const SIM_HALF& a, const SIM_HALF& b) { return __hdiv(a, b); }
-SIM_INLINE SIM_HALF& operator+=(SIM_HALF& a, const SIM_HALF& b) { return a = __hadd(a, b); }
-SIM_INLINE SIM_HALF& operator-=(SIM_HALF& a, const SIM_HALF& b) { return a = __hsub(a, b); }
-SIM_INLINE SIM_HALF& operator*=(SIM_HALF& a, const SIM_HALF& b) { return a = __hmul(a, b); }
-SIM_INLINE SIM_HALF& operator/=(SIM_HALF& a, const SIM_HALF& b) { return a = __hdiv(a, b); }
-SIM_INLINE SIM_HALF& operator++(SIM_HALF& a) { return a = __hadd(a, SIM_FROM_BITS(SIM_FORMAT::one)); }
-SIM_INLINE SIM_HALF& operator--(SIM_HALF& a) { return a = __hsub(a, SIM_FROM_BITS(SIM_FORMAT::one)); }
-SIM_INLINE SIM_HALF operator++(SIM_HALF& a, int) {
-    SIM_HALF before = a;
-    ++a;
-    return before;
-}
-SIM_INLINE SIM_HALF operator--(SIM_HALF& a, int) {
-    SIM_HALF before = a;
-    --a;
-    return before;
-}
-SIM_INLINE SIM_HALF operator+(const SIM_HALF& a) { return a; }
-SIM_INLINE SIM_HALF operator-(const SIM_HALF& a) { return __hneg(a); }
-SIM_INLINE bool operator==(const SIM_HALF& a, const SIM_HALF& b) { return __heq(a, b); }
-SIM_INLINE bool operator!=(const SIM_HALF& a, const SIM_HALF& b) { return __hneu(a, b); }
-SIM_INLINE bool operator<(const SIM_HALF& a, const SIM_HALF& b) { return __hlt(a, b); }
-SIM_INLINE bool operator<=(const SIM_HALF& a, const SIM_HALF& b) { return __hle(a, b); }
-SIM_INLINE bool operator>(const SIM_HALF& a, const SIM_HALF& b) { return __hgt(a, b); }
-SIM_INLINE bool operator>=(const SIM_HALF& a, const SIM_HALF& b) { return __hge(a, b); }
-
-SIM_INLINE SIM_HALF2 operator+(const SIM_HALF2& a, const SIM_HALF2& b) { return __hadd2(a, b); }
-SIM_INLINE SIM_HALF2 operator-(const SIM_HALF2& a, const SIM_HALF2& b) { return __hsub2(a, b); }
-SIM_INLINE SIM_HALF2 operator*(const SIM_HALF2& a, const SIM_HALF2& b) { return __hmul2(a, b); }
-SIM_INLINE SIM_HALF2 operator/(const SIM_HALF2& a, const SIM_HALF2& b) { return __h2div(a, b); }
-SIM_INLINE SIM_HALF2& operator+=(SIM_HALF2& a, const SIM_HALF2& b) { return a = __hadd2(a, b); }
-SIM_INLINE SIM_HALF2& operator-=(SIM_HALF2& a, const SIM_HALF2& b) { return a = __hsub2(a, b); }
-SIM_INLINE SIM_HALF2& operator*=(SIM_HALF2& a, const SIM_HALF2& b) { return a = __hmul2(a, b); }
-SIM_INLINE SIM_HALF2& operator/=(SIM_HALF2& a, const SIM_HALF2& b) { return a = __h2div(a, b); }
-SIM_INLINE SIM_HALF2& operator++(SIM_HALF2& a) {
-    return a = __hadd2(a, SIM_HALF2(SIM_FROM_BITS(SIM_FORMAT::one), SIM_FROM_BITS(SIM_FORMAT::one)));
-}
-SIM_INLINE SIM_HALF2& operator--(SIM_HALF2& a) {
-    return a = __hsub2(a, SIM_HALF2(SIM_FROM_BITS(SIM_FORMAT::one), SIM_FROM_BITS(SIM_FORMAT::one)));
-}
-SIM_INLINE SIM_HALF2 operator+(const SIM_HALF2& a) { return a; }
-SIM_INLINE SIM_HALF2 operator-(const SIM_HALF2& a) { return __hneg2(a); }
-SIM_INLINE bool operator==(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbeq2(a, b); }
-// Returns true only if both halves differ, so it is not the negation of ==.
-SIM_INLINE bool operator!=(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbneu2(a, b); }
-SIM_INLINE bool operator<(const SIM_HALF2& a, const SIM_HALF2& b) { return __hblt2(a, b); }
-SIM_INLINE bool operator<=(const SIM_HALF2& a, const SIM_HALF2& b) { return __hble2(a, b); }
-SIM_INLINE bool operator>(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbgt2(a, b); }
-SIM_INLINE bool operator>=(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbge2(a, b); }
+#define SIM_OPERATORS(T, add, sub, mul, div, negated, one)               \
+    SIM_INLINE T operator+(const T& a, const T& b) { return add(a, b); } \
+    SIM_INLINE T operator-(const T& a, const T& b) { return sub(a, b); } \
+    SIM_INLINE T operator*(const T& a, const T& b) { return mul(a, b); } \
+    SIM_INLINE T operator/(const T& a, const T& b) { return div(a, b); } \
+    SIM_INLINE T& operator+=(T& a, const T& b) { return a = add(a, b); } \
+    SIM_INLINE T& operator-=(T& a, const T& b) { return a = sub(a, b); } \
+    SIM_INLINE T& operator*=(T& a, const T& b) { return a = mul(a, b); } \
+    SIM_INLINE T& operator/=(T& a, const T& b) { return a = div(a, b); } \
+    SIM_INLINE T& operator++(T& a) { return a = add(a, one); }           \
+    SIM_INLINE T& operator--(T& a) { return a = sub(a, one); }           \
+    SIM_INLINE T operator++(T& a, int) {                                 \
+        T before = a;                                                    \
+        ++a;                                                             \
+        return before;                                                   \
+    }                                                                    \
+    SIM_INLINE T operator--(T& a, int) {                                 \
+        T before = a;                                                    \
+        --a;                                                             \
+        return before;                                                   \
+    }                                                                    \
+    SIM_INLINE T operator+(const T& a) { return a; }                     \
+    SIM_INLINE T operator-(const T& a) { return negated(a); }
+#define SIM_ONE SIM_FROM_BITS(SIM_FORMAT::one)
+SIM_OPERATORS(SIM_HALF, __hadd, __hsub, __hmul, __hdiv, __hneg, SIM_ONE)
+SIM_OPERATORS(SIM_HALF2, __hadd2, __hsub2, __hmul2, __h2div, __hneg2, SIM_HALF2(SIM_ONE, SIM_ONE))
+#undef SIM_ONE
+#undef SIM_OPERATORS
+// Pairs are compared in both halves. So != is true only if both differ, and is not the negation of ==.
+#define SIM_RELATION(relation, name)                                                                    \
+    SIM_INLINE bool operator relation(const SIM_HALF& a, const SIM_HALF& b) { return __h##name(a, b); } \
+    SIM_INLINE bool operator relation(const SIM_HALF2& a, const SIM_HALF2& b) { return __hb##name##2(a, b); }
+SIM_RELATION(==, eq)
+SIM_RELATION(!=, neu)
+SIM_RELATION(<, lt)
+SIM_RELATION(<=, le)
+SIM_RELATION(>, gt)
+SIM_RELATION(>=, ge)
+#undef SIM_RELATION
 
 // --------------------------------------------------------------------------- conversions from and to the integers
 
 // __int2half_rn(i), __half2int_rz(h), ... for int, unsigned, short, ..., in the four rounding modes.
+#define SIM_TO_INTEGER(word, Integer, mode, suffix)                           \
+    SIM_INLINE Integer SIM_HALF_NAME(__, 2##word##suffix)(SIM_HALF a) {       \
+        SIM_COUNTS(conversion);                                               \
+        return ::sim::saturating_integer<Integer>(::sim::to_double(a), mode); \
+    }
 #define SIM_INTEGER_ROUNDED(word, Integer, mode, suffix)                      \
     SIM_INLINE SIM_HALF SIM_HALF_NAME(__##word##2, suffix)(Integer i) {       \
         SIM_COUNTS(conversion);                                               \
         return SIM_FROM_BITS(::sim::small_from_integer<SIM_FORMAT>(i, mode)); \
     }                                                                         \
-    SIM_INLINE Integer SIM_HALF_NAME(__, 2##word##suffix)(SIM_HALF a) {       \
-        SIM_COUNTS(conversion);                                               \
-        return ::sim::saturating_integer<Integer>(::sim::to_double(a), mode); \
-    }
+    SIM_TO_INTEGER(word, Integer, mode, suffix)
 #define SIM_INTEGER_CONVERSIONS(word, Integer)                        \
     SIM_INTEGER_ROUNDED(word, Integer, ::sim::Rounding::nearest, _rn) \
     SIM_INTEGER_ROUNDED(word, Integer, ::sim::Rounding::zero, _rz)    \
@@ -334,17 +289,11 @@ SIM_INTEGER_CONVERSIONS(int, int)
 SIM_INTEGER_CONVERSIONS(uint, unsigned int)
 SIM_INTEGER_CONVERSIONS(ll, long long)
 SIM_INTEGER_CONVERSIONS(ull, unsigned long long)
+SIM_TO_INTEGER(char, signed char, ::sim::Rounding::zero, _rz)
+SIM_TO_INTEGER(uchar, unsigned char, ::sim::Rounding::zero, _rz)
 #undef SIM_INTEGER_CONVERSIONS
 #undef SIM_INTEGER_ROUNDED
-
-SIM_INLINE signed char SIM_HALF_NAME(__, 2char_rz)(SIM_HALF a) {
-    SIM_COUNTS(conversion);
-    return ::sim::saturating_integer<signed char>(::sim::to_double(a), ::sim::Rounding::zero);
-}
-SIM_INLINE unsigned char SIM_HALF_NAME(__, 2uchar_rz)(SIM_HALF a) {
-    SIM_COUNTS(conversion);
-    return ::sim::saturating_integer<unsigned char>(::sim::to_double(a), ::sim::Rounding::zero);
-}
+#undef SIM_TO_INTEGER
 
 // ------------------------------------------------------------------------------------------------------- atomics
 
