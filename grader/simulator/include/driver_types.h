@@ -182,100 +182,44 @@ typedef struct CUuuid_st {
     char bytes[16];
 } cudaUUID_t;
 
+// CUDA 13 removed some members, such as clockRate and deviceOverlap; older programs use them.
 struct cudaDeviceProp {
     char name[256];
-    size_t totalGlobalMem;
-    size_t sharedMemPerBlock;
-    int regsPerBlock;
-    int warpSize;
-    size_t memPitch;
-    int maxThreadsPerBlock;
-    int maxThreadsDim[3];
-    int maxGridSize[3];
-    int clockRate;
-    size_t totalConstMem;
-    int major;
-    int minor;
-    int multiProcessorCount;
-    int integrated;
-    int canMapHostMemory;
-    int concurrentKernels;
-    int ECCEnabled;
-    int asyncEngineCount;
-    int unifiedAddressing;
-    int memoryClockRate;
-    int memoryBusWidth;
-    int l2CacheSize;
-    int persistingL2CacheMaxSize;
-    int maxThreadsPerMultiProcessor;
-    size_t sharedMemPerMultiprocessor;
-    int regsPerMultiprocessor;
-    int managedMemory;
-    int concurrentManagedAccess;
-    int cooperativeLaunch;
-    size_t sharedMemPerBlockOptin;
-    int maxBlocksPerMultiProcessor;
-    size_t reservedSharedMemPerBlock;
-    int memoryPoolsSupported;
-    int pageableMemoryAccess;
-    int kernelExecTimeoutEnabled;
-    int computePreemptionSupported;
-    int streamPrioritiesSupported;
-    int hostRegisterSupported;
-    int pciBusID;
-    int pciDeviceID;
-    int pciDomainID;
-    size_t textureAlignment;
-    size_t texturePitchAlignment;
-    size_t surfaceAlignment;
-    int maxTexture1D;
-    int maxTexture1DMipmap;
-    int maxTexture1DLinear;
-    int maxTexture2D[2];
-    int maxTexture2DMipmap[2];
-    int maxTexture2DLinear[3];
-    int maxTexture2DGather[2];
-    int maxTexture3D[3];
-    int maxTexture3DAlt[3];
-    int maxTextureCubemap;
-    int maxTexture1DLayered[2];
-    int maxTexture2DLayered[3];
-    int maxTextureCubemapLayered[2];
-    int maxSurface1D;
-    int maxSurface2D[2];
-    int maxSurface3D[3];
-    int maxSurface1DLayered[2];
-    int maxSurface2DLayered[3];
-    int maxSurfaceCubemap;
-    int maxSurfaceCubemapLayered[2];
-    int deviceOverlap;  // CUDA 13 removed some members, such as this one; older programs use them
-    int computeMode;
-    int singleToDoublePrecisionPerfRatio;
-    int cooperativeMultiDeviceLaunch;
-    int tccDriver;
-    int globalL1CacheSupported;
-    int localL1CacheSupported;
-    int isMultiGpuBoard;
-    int multiGpuBoardGroupID;
-    int hostNativeAtomicSupported;
-    int canUseHostPointerForRegisteredMem;
-    int pageableMemoryAccessUsesHostPageTables;
-    int directManagedMemAccessFromHost;
-    int accessPolicyMaxWindowSize;
-    int sparseCudaArraySupported;
-    int hostRegisterReadOnlySupported;
-    int timelineSemaphoreInteropSupported;
-    int gpuDirectRDMASupported;
-    unsigned int gpuDirectRDMAFlushWritesOptions;
-    int gpuDirectRDMAWritesOrdering;
-    unsigned int memoryPoolSupportedHandleTypes;
-    int deferredMappingCudaArraySupported;
-    int ipcEventSupported;
-    int clusterLaunch;
-    int unifiedFunctionPointers;
-    unsigned int luidDeviceNodeMask;
-    char luid[8];
     cudaUUID_t uuid;
+    char luid[8];
+    unsigned int luidDeviceNodeMask;
+    int major, minor, multiProcessorCount, warpSize, clockRate, memoryClockRate, memoryBusWidth, asyncEngineCount;
+    int pciBusID, pciDeviceID, pciDomainID, isMultiGpuBoard, multiGpuBoardGroupID;
+
+    // Limits of a kernel
+    int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], maxThreadsPerMultiProcessor, maxBlocksPerMultiProcessor;
+    int regsPerBlock, regsPerMultiprocessor, singleToDoublePrecisionPerfRatio;
+    size_t sharedMemPerBlock, sharedMemPerMultiprocessor, sharedMemPerBlockOptin, reservedSharedMemPerBlock;
+
+    // Memory
+    size_t totalGlobalMem, totalConstMem, memPitch;
+    int l2CacheSize, persistingL2CacheMaxSize, accessPolicyMaxWindowSize, globalL1CacheSupported;
+    int localL1CacheSupported, unifiedAddressing, canMapHostMemory, managedMemory, concurrentManagedAccess;
+    int directManagedMemAccessFromHost, pageableMemoryAccess, pageableMemoryAccessUsesHostPageTables;
+    int canUseHostPointerForRegisteredMem, hostRegisterSupported, hostRegisterReadOnlySupported;
+    int hostNativeAtomicSupported, memoryPoolsSupported;
+    unsigned int memoryPoolSupportedHandleTypes;
+
+    // Features
+    int integrated, ECCEnabled, tccDriver, kernelExecTimeoutEnabled, computeMode, concurrentKernels;
+    int computePreemptionSupported, streamPrioritiesSupported, cooperativeLaunch, clusterLaunch;
+    int unifiedFunctionPointers, ipcEventSupported, timelineSemaphoreInteropSupported, sparseCudaArraySupported;
+    int deferredMappingCudaArraySupported, gpuDirectRDMASupported, gpuDirectRDMAWritesOrdering;
+    unsigned int gpuDirectRDMAFlushWritesOptions;
+    int deviceOverlap, cooperativeMultiDeviceLaunch;
+
+    // Textures and surfaces
+    size_t textureAlignment, texturePitchAlignment, surfaceAlignment;
+    int maxTexture1D, maxTexture1DMipmap, maxTexture1DLinear, maxTexture1DLayered[2];
+    int maxTexture2D[2], maxTexture2DMipmap[2], maxTexture2DLinear[3], maxTexture2DGather[2], maxTexture2DLayered[3];
+    int maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap, maxTextureCubemapLayered[2];
+    int maxSurface1D, maxSurface2D[2], maxSurface3D[3], maxSurface1DLayered[2], maxSurface2DLayered[3];
+    int maxSurfaceCubemap, maxSurfaceCubemapLayered[2];
 };
 
 enum cudaMemLocationType { cudaMemLocationTypeInvalid = 0, cudaMemLocationTypeDevice = 1, cudaMemLocationTypeHost = 2 };

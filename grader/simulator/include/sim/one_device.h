@@ -17,6 +17,10 @@
 #define cudaIpcMemLazyEnablePeerAccess 0x01
 #define cudaInvalidDeviceId (-2)
 
+// A function that only returns a result.
+#define SIM_RETURNS(result, name, ...) \
+    SIM_API_INLINE cudaError_t name(__VA_ARGS__) { return result; }
+
 // Access to the memory of other devices. There is one device, and it is not its own peer.
 enum cudaDeviceP2PAttr {
     cudaDevP2PAttrPerformanceRank = 1,
@@ -29,12 +33,10 @@ SIM_API_INLINE cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int pee
     *can = 0;
     return cudaSuccess;
 }
-SIM_API_INLINE cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) { return cudaErrorInvalidDevice; }
-SIM_API_INLINE cudaError_t cudaDeviceDisablePeerAccess(int peer) { return cudaErrorInvalidDevice; }
-SIM_API_INLINE cudaError_t cudaDeviceGetP2PAttribute(int* value, enum cudaDeviceP2PAttr attribute, int device,
-                                                     int peer) {
-    return cudaErrorInvalidDevice;
-}
+SIM_RETURNS(cudaErrorInvalidDevice, cudaDeviceEnablePeerAccess, int peer, unsigned int flags)
+SIM_RETURNS(cudaErrorInvalidDevice, cudaDeviceDisablePeerAccess, int peer)
+SIM_RETURNS(cudaErrorInvalidDevice, cudaDeviceGetP2PAttribute, int* value, enum cudaDeviceP2PAttr attribute, int device,
+            int peer)
 SIM_API_INLINE cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t bytes) {
     if (to_device || from_device) return cudaErrorInvalidDevice;
     return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
@@ -48,7 +50,7 @@ SIM_API_INLINE cudaError_t cudaChooseDevice(int* device, const struct cudaDevice
     *device = 0;
     return cudaSuccess;
 }
-SIM_API_INLINE cudaError_t cudaSetValidDevices(int* devices, int count) { return cudaSuccess; }
+SIM_RETURNS(cudaSuccess, cudaSetValidDevices, int* devices, int count)
 SIM_API_INLINE cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags) {
     return cudaSetDevice(device);
 }
@@ -70,7 +72,7 @@ SIM_API_INLINE cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache* config) 
     *config = cudaFuncCachePreferNone;
     return cudaSuccess;
 }
-SIM_API_INLINE cudaError_t cudaCtxResetPersistingL2Cache(void) { return cudaSuccess; }
+SIM_RETURNS(cudaSuccess, cudaCtxResetPersistingL2Cache, void)
 
 // Other processes
 #define CUDA_IPC_HANDLE_SIZE 64
@@ -80,29 +82,17 @@ typedef struct cudaIpcMemHandle_st {
 typedef struct cudaIpcEventHandle_st {
     char reserved[CUDA_IPC_HANDLE_SIZE];
 } cudaIpcEventHandle_t;
-SIM_API_INLINE cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
-    return cudaErrorNotSupported;
-}
-SIM_API_INLINE cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned int flags) {
-    return cudaErrorNotSupported;
-}
-SIM_API_INLINE cudaError_t cudaIpcCloseMemHandle(void* pointer) { return cudaErrorNotSupported; }
-SIM_API_INLINE cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {
-    return cudaErrorNotSupported;
-}
-SIM_API_INLINE cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t handle) {
-    return cudaErrorNotSupported;
-}
+SIM_RETURNS(cudaErrorNotSupported, cudaIpcGetMemHandle, cudaIpcMemHandle_t* handle, void* pointer)
+SIM_RETURNS(cudaErrorNotSupported, cudaIpcOpenMemHandle, void** pointer, cudaIpcMemHandle_t handle, unsigned int flags)
+SIM_RETURNS(cudaErrorNotSupported, cudaIpcCloseMemHandle, void* pointer)
+SIM_RETURNS(cudaErrorNotSupported, cudaIpcGetEventHandle, cudaIpcEventHandle_t* handle, cudaEvent_t event)
+SIM_RETURNS(cudaErrorNotSupported, cudaIpcOpenEventHandle, cudaEvent_t* event, cudaIpcEventHandle_t handle)
 
 // Hints about managed memory, which never migrates here.
-SIM_API_INLINE cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, struct cudaMemLocation location,
-                                                unsigned int flags, cudaStream_t stream SIM_DEFAULT(nullptr)) {
-    return cudaSuccess;
-}
-SIM_API_INLINE cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, enum cudaMemoryAdvise advice,
-                                         struct cudaMemLocation location) {
-    return cudaSuccess;
-}
+SIM_RETURNS(cudaSuccess, cudaMemPrefetchAsync, const void* pointer, size_t bytes, struct cudaMemLocation location,
+            unsigned int flags, cudaStream_t stream SIM_DEFAULT(nullptr))
+SIM_RETURNS(cudaSuccess, cudaMemAdvise, const void* pointer, size_t bytes, enum cudaMemoryAdvise advice,
+            struct cudaMemLocation location)
 
 // Host memory. Registering pins it, which has no effect here; kernels can access only memory from cudaHostAlloc.
 SIM_API_INLINE cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
@@ -159,14 +149,12 @@ struct cudaMemPoolProps {
 SIM_API_INLINE cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const struct cudaMemPoolProps* properties) {
     return cudaDeviceGetDefaultMemPool(pool, 0);
 }
-SIM_API_INLINE cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) { return cudaSuccess; }
+SIM_RETURNS(cudaSuccess, cudaMemPoolDestroy, cudaMemPool_t pool)
 SIM_API_INLINE cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
     return cudaDeviceGetDefaultMemPool(pool, device);
 }
-SIM_API_INLINE cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) { return cudaSuccess; }
-SIM_API_INLINE cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void* value) {
-    return cudaSuccess;
-}
+SIM_RETURNS(cudaSuccess, cudaDeviceSetMemPool, int device, cudaMemPool_t pool)
+SIM_RETURNS(cudaSuccess, cudaMemPoolSetAttribute, cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void* value)
 SIM_API_INLINE cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void* value) {
     size_t all, free_bytes;
     cudaMemGetInfo(&free_bytes, &all);
@@ -176,10 +164,7 @@ SIM_API_INLINE cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cuda
         *(unsigned long long*)value = attribute == cudaMemPoolAttrReleaseThreshold ? 0 : all - free_bytes;
     return cudaSuccess;
 }
-SIM_API_INLINE cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc* access,
-                                                size_t count) {
-    return cudaSuccess;
-}
+SIM_RETURNS(cudaSuccess, cudaMemPoolSetAccess, cudaMemPool_t pool, const struct cudaMemAccessDesc* access, size_t count)
 SIM_API_INLINE cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags* flags, cudaMemPool_t pool,
                                                 struct cudaMemLocation* location) {
     *flags = cudaMemAccessFlagsProtReadWrite;
@@ -208,13 +193,10 @@ typedef union cudaStreamAttrValue {
     struct cudaAccessPolicyWindow accessPolicyWindow;
     int priority;
 } cudaStreamAttrValue;
-SIM_API_INLINE cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribute,
-                                                  const cudaStreamAttrValue* value) {
-    return cudaSuccess;
-}
-SIM_API_INLINE cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t bytes SIM_DEFAULT(0),
-                                                    unsigned int flags SIM_DEFAULT(cudaMemAttachSingle)) {
-    return cudaSuccess;
-}
+SIM_RETURNS(cudaSuccess, cudaStreamSetAttribute, cudaStream_t stream, cudaStreamAttrID attribute,
+            const cudaStreamAttrValue* value)
+SIM_RETURNS(cudaSuccess, cudaStreamAttachMemAsync, cudaStream_t stream, void* pointer, size_t bytes SIM_DEFAULT(0),
+            unsigned int flags SIM_DEFAULT(cudaMemAttachSingle))
 
+#undef SIM_RETURNS
 #pragma GCC diagnostic pop
