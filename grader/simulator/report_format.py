@@ -134,7 +134,7 @@ class Site(_Part):
     worst_ways: Count
 
 
-TENSOR_TYPES = ("f16", "f16_sums", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8", "f64")
+TENSOR_TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8", "f16_sums", "f64")
 """Operand types of the tensor cores, in the order of ``runtime/tensor_type.h``. f16_sums: f16 with f16 accumulators."""
 
 

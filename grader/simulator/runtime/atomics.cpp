@@ -5,8 +5,6 @@
 // thread lets others run.
 #include "sim/atomics.h"
 
-#include <string.h>
-
 #include "block_order.h"
 #include "sim/barrier.h"
 #include "sim/error_codes.h"
@@ -19,14 +17,6 @@ namespace sim {
 namespace {
 
 // --- computing the new value from the old one, for each type ---
-
-template <typename To, typename From>
-To as(From from) {
-    To to;
-    static_assert(sizeof to == sizeof from, "same size");
-    memcpy(&to, &from, sizeof to);
-    return to;
-}
 
 template <typename T, typename Bits>
 Bits integer_result(AtomicOp op, Bits old_bits, Bits operand_bits) {
@@ -79,7 +69,7 @@ bool moves(AtomicOp op) { return op == AtomicOp::exchange || op == AtomicOp::sto
 template <typename T, typename Bits>
 Bits float_result(AtomicOp op, Bits old, Bits operand) {
     if (moves(op)) return op == AtomicOp::load ? old : operand;
-    return as<Bits>(floating_result(op, as<T>(old), as<T>(operand)));
+    return bit_cast<Bits>(floating_result(op, bit_cast<T>(old), bit_cast<T>(operand)));
 }
 
 template <typename Format>
@@ -159,62 +149,28 @@ Bits compare_and_swap(void* address, Bits compare, Bits value, Scope scope, Memo
 
 }  // namespace
 
-int32_t atomic_i32(AtomicOp op, void* address, int32_t operand, Scope scope, MemoryOrder order) {
-    auto bits = static_cast<uint32_t>(operand);
-    return static_cast<int32_t>(apply<uint32_t>(op, address, bits, scope, order, integer_result<int32_t>, CALLER));
-}
+#define ATOMIC(T, Bits, name, result)                                                                        \
+    T name(AtomicOp op, void* address, T operand, Scope scope, MemoryOrder order) {                          \
+        return bit_cast<T>(apply<Bits>(op, address, bit_cast<Bits>(operand), scope, order, result, CALLER)); \
+    }
+ATOMIC(int32_t, uint32_t, atomic_i32, integer_result<int32_t>)
+ATOMIC(uint32_t, uint32_t, atomic_u32, integer_result<uint32_t>)
+ATOMIC(int64_t, uint64_t, atomic_i64, integer_result<int64_t>)
+ATOMIC(uint64_t, uint64_t, atomic_u64, integer_result<uint64_t>)
+ATOMIC(float, uint32_t, atomic_f32, float_result<float>)
+ATOMIC(double, uint64_t, atomic_f64, float_result<double>)
+ATOMIC(uint16_t, uint16_t, atomic_f16, small_result<F16>)
+ATOMIC(uint16_t, uint16_t, atomic_bf16, small_result<BF16>)
+ATOMIC(uint32_t, uint32_t, atomic_f16x2, small_pair_result<F16>)
+ATOMIC(uint32_t, uint32_t, atomic_bf16x2, small_pair_result<BF16>)
 
-uint32_t atomic_u32(AtomicOp op, void* address, uint32_t operand, Scope scope, MemoryOrder order) {
-    return apply<uint32_t>(op, address, operand, scope, order, integer_result<uint32_t>, CALLER);
-}
-
-int64_t atomic_i64(AtomicOp op, void* address, int64_t operand, Scope scope, MemoryOrder order) {
-    auto bits = static_cast<uint64_t>(operand);
-    return static_cast<int64_t>(apply<uint64_t>(op, address, bits, scope, order, integer_result<int64_t>, CALLER));
-}
-
-uint64_t atomic_u64(AtomicOp op, void* address, uint64_t operand, Scope scope, MemoryOrder order) {
-    return apply<uint64_t>(op, address, operand, scope, order, integer_result<uint64_t>, CALLER);
-}
-
-float atomic_f32(AtomicOp op, void* address, float operand, Scope scope, MemoryOrder order) {
-    return as<float>(apply<uint32_t>(op, address, as<uint32_t>(operand), scope, order, float_result<float>, CALLER));
-}
-
-double atomic_f64(AtomicOp op, void* address, double operand, Scope scope, MemoryOrder order) {
-    return as<double>(apply<uint64_t>(op, address, as<uint64_t>(operand), scope, order, float_result<double>, CALLER));
-}
-
-uint16_t atomic_f16(AtomicOp op, void* address, uint16_t operand, Scope scope, MemoryOrder order) {
-    return apply<uint16_t>(op, address, operand, scope, order, small_result<F16>, CALLER);
-}
-
-uint16_t atomic_bf16(AtomicOp op, void* address, uint16_t operand, Scope scope, MemoryOrder order) {
-    return apply<uint16_t>(op, address, operand, scope, order, small_result<BF16>, CALLER);
-}
-
-uint32_t atomic_f16x2(AtomicOp op, void* address, uint32_t operand, Scope scope, MemoryOrder order) {
-    return apply<uint32_t>(op, address, operand, scope, order, small_pair_result<F16>, CALLER);
-}
-
-uint32_t atomic_bf16x2(AtomicOp op, void* address, uint32_t operand, Scope scope, MemoryOrder order) {
-    return apply<uint32_t>(op, address, operand, scope, order, small_pair_result<BF16>, CALLER);
-}
-
-uint16_t compare_and_swap_16(void* address, uint16_t compare, uint16_t value, Scope scope, MemoryOrder order,
-                             MemoryOrder failure) {
-    return compare_and_swap<uint16_t>(address, compare, value, scope, order, failure, CALLER);
-}
-
-uint32_t compare_and_swap_32(void* address, uint32_t compare, uint32_t value, Scope scope, MemoryOrder order,
-                             MemoryOrder failure) {
-    return compare_and_swap<uint32_t>(address, compare, value, scope, order, failure, CALLER);
-}
-
-uint64_t compare_and_swap_64(void* address, uint64_t compare, uint64_t value, Scope scope, MemoryOrder order,
-                             MemoryOrder failure) {
-    return compare_and_swap<uint64_t>(address, compare, value, scope, order, failure, CALLER);
-}
+#define COMPARE_AND_SWAP(Bits, name)                                                                          \
+    Bits name(void* address, Bits compare, Bits value, Scope scope, MemoryOrder order, MemoryOrder failure) { \
+        return compare_and_swap<Bits>(address, compare, value, scope, order, failure, CALLER);                \
+    }
+COMPARE_AND_SWAP(uint16_t, compare_and_swap_16)
+COMPARE_AND_SWAP(uint32_t, compare_and_swap_32)
+COMPARE_AND_SWAP(uint64_t, compare_and_swap_64)
 
 void fence(Scope scope, MemoryOrder order) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);

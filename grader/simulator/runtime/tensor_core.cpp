@@ -29,58 +29,6 @@ void split(uint64_t word, uint32_t* registers) {
     registers[1] = static_cast<uint32_t>(word >> 32);
 }
 uint64_t join(const uint32_t* registers) { return static_cast<uint64_t>(registers[1]) << 32 | registers[0]; }
-double join_double(const uint32_t* registers) { return bit_cast<double>(join(registers)); }
-
-// The formats of a lane's registers with elements of A and B. One register holds `in_register` elements that are
-// consecutive along k.
-namespace operands {
-struct f16 {
-    static constexpr unsigned in_register = 2;
-    static double get(const uint32_t* registers, unsigned r, unsigned i) {
-        return static_cast<double>(F16::decode(static_cast<uint16_t>(registers[r] >> (16 * i))));
-    }
-};
-struct bf16 {
-    static constexpr unsigned in_register = 2;
-    static double get(const uint32_t* registers, unsigned r, unsigned i) {
-        return static_cast<double>(BF16::decode(static_cast<uint16_t>(registers[r] >> (16 * i))));
-    }
-};
-struct tf32 {
-    static constexpr unsigned in_register = 1;
-    static double get(const uint32_t* registers, unsigned r, unsigned) {
-        return static_cast<double>(decode_tf32(registers[r]));
-    }
-};
-struct e4m3 {
-    static constexpr unsigned in_register = 4;
-    static double get(const uint32_t* registers, unsigned r, unsigned i) {
-        return static_cast<double>(decode_e4m3(static_cast<uint8_t>(registers[r] >> (8 * i))));
-    }
-};
-struct e5m2 {
-    static constexpr unsigned in_register = 4;
-    static double get(const uint32_t* registers, unsigned r, unsigned i) {
-        return static_cast<double>(decode_e5m2(static_cast<uint8_t>(registers[r] >> (8 * i))));
-    }
-};
-struct f64 {
-    static constexpr unsigned in_register = 1;  // a 64-bit element in each register
-    static double get(const uint32_t* registers, unsigned r, unsigned) { return join_double(registers + 2 * r); }
-};
-struct s8 {
-    static constexpr unsigned in_register = 4;
-    static int32_t get(const uint32_t* registers, unsigned r, unsigned i) {
-        return static_cast<int8_t>(registers[r] >> (8 * i));
-    }
-};
-struct u8 {
-    static constexpr unsigned in_register = 4;
-    static int32_t get(const uint32_t* registers, unsigned r, unsigned i) {
-        return static_cast<uint8_t>(registers[r] >> (8 * i));
-    }
-};
-}  // namespace operands
 
 // The formats of a lane's accumulator registers. The products are added one by one, beginning with start(c). Then
 // finish() returns the value to store.
@@ -93,14 +41,14 @@ struct f32 {
     static void set(uint32_t* d, unsigned i, double value) { d[i] = bit_cast<uint32_t>(truncate_to_float(value)); }
 };
 struct f16 : f32 {
-    static double get(const uint32_t* c, unsigned i) { return operands::f16::get(c, i / 2, i % 2); }
+    static double get(const uint32_t* c, unsigned i) { return element_of<operands::f16>(c, i / 2, i % 2); }
     static void set(uint32_t* d, unsigned i, double value) {
         uint32_t half = small_from_double<F16>(value);
         d[i / 2] = i % 2 == 0 ? half : (d[i / 2] & 0xffff) | half << 16;
     }
 };
 struct f64 {
-    static double get(const uint32_t* c, unsigned i) { return join_double(c + 2 * i); }
+    static double get(const uint32_t* c, unsigned i) { return element_of<operands::f64>(c, i, 0); }
     static double start(double c) { return c; }
     static double add(double sum, double a, double b) { return __builtin_fma(a, b, sum); }
     static double finish(double sum, double) { return sum; }
@@ -134,10 +82,12 @@ struct saturated {
 // - C: in row g, and in row g + 8 if M is 16, the columns 2t and 2t + 1.
 template <unsigned M, unsigned K, typename D, typename A, typename B>
 void multiply(void* const arguments[lanes], unsigned participants) {
-    using Element = decltype(A::get(nullptr, 0, 0));
+    using Element = decltype(A::value(0));
     using Accumulator = decltype(D::get(nullptr, 0));
-    constexpr unsigned in_register = A::in_register, block = 4 * in_register, row_groups = M / 8;
-    static_assert(A::in_register == B::in_register && K % block == 0 && M % 8 == 0, "no such layout");
+    constexpr unsigned in_register = sizeof(typename A::Bits) < 4 ? 4 / sizeof(typename A::Bits) : 1;
+    constexpr unsigned block = 4 * in_register, row_groups = M / 8;
+    static_assert(sizeof(typename A::Bits) == sizeof(typename B::Bits) && K % block == 0 && M % 8 == 0,
+                  "no such layout");
     static Operands nothing;
     Element a[M][K], b[K][8];
     Accumulator c[M][8], sum[M][8];
@@ -148,8 +98,8 @@ void multiply(void* const arguments[lanes], unsigned participants) {
         for (unsigned r = 0; r < K / block; ++r) {
             for (unsigned i = 0; i < in_register; ++i) {
                 unsigned k = r * block + t * in_register + i;
-                for (unsigned h = 0; h < row_groups; ++h) a[g + 8 * h][k] = A::get(own.a, row_groups * r + h, i);
-                b[k][g] = B::get(own.b, r, i);
+                for (unsigned h = 0; h < row_groups; ++h) a[g + 8 * h][k] = element_of<A>(own.a, row_groups * r + h, i);
+                b[k][g] = element_of<B>(own.b, r, i);
             }
         }
         for (unsigned i = 0; i < 2 * row_groups; ++i) c[g + i / 2 * 8][2 * t + i % 2] = D::get(own.c, i);

@@ -1,6 +1,8 @@
 // Number formats of the tensor cores.
 #pragma once
 
+#include <string.h>
+
 #include "sim/small_float.h"
 
 namespace sim {
@@ -39,5 +41,32 @@ inline float decode_e4m3(uint8_t bits) {
 }
 // e5m2 is the upper byte of a half.
 inline float decode_e5m2(uint8_t bits) { return F16::decode(static_cast<uint16_t>(bits << 8)); }
+
+// The types of operands, with PTX's names: the bits of an element, and the number that they stand for.
+namespace operands {
+#define SIM_OPERAND(name, Pattern, Number, number)                                \
+    struct name {                                                                 \
+        using Bits = Pattern;                                                     \
+        static Number value(Pattern bits) { return static_cast<Number>(number); } \
+    };
+SIM_OPERAND(f16, uint16_t, double, F16::decode(bits))
+SIM_OPERAND(bf16, uint16_t, double, BF16::decode(bits))
+SIM_OPERAND(tf32, uint32_t, double, decode_tf32(bits))
+SIM_OPERAND(e4m3, uint8_t, double, decode_e4m3(bits))
+SIM_OPERAND(e5m2, uint8_t, double, decode_e5m2(bits))
+SIM_OPERAND(s8, uint8_t, int32_t, static_cast<int8_t>(bits))
+SIM_OPERAND(u8, uint8_t, int32_t, bits)
+SIM_OPERAND(f64, uint64_t, double, bit_cast<double>(bits))
+#undef SIM_OPERAND
+}  // namespace operands
+
+// Returns element i of register r. Elements of 64 bits have registers of 64 bits.
+template <typename T>
+auto element_of(const void* registers, unsigned r, unsigned i) {
+    typename T::Bits bits;
+    size_t offset = r * (sizeof bits > 4 ? sizeof bits : 4) + i * sizeof bits;
+    memcpy(&bits, static_cast<const char*>(registers) + offset, sizeof bits);
+    return T::value(bits);
+}
 
 }  // namespace sim

@@ -35,42 +35,15 @@ void gather(const MatrixDescriptor& descriptor, bool mn_major, unsigned first_gr
     }
 }
 
-// Returns element e of a piece of 16 bytes.
-template <Element TYPE>
-double decode(const uint8_t* piece, unsigned e) {
-    uint16_t half;
-    uint32_t word;
-    switch (TYPE) {
-        case Element::f16:
-            memcpy(&half, piece + 2 * e, 2);
-            return static_cast<double>(F16::decode(half));
-        case Element::bf16:
-            memcpy(&half, piece + 2 * e, 2);
-            return static_cast<double>(BF16::decode(half));
-        case Element::tf32:
-            memcpy(&word, piece + 4 * e, 4);
-            return static_cast<double>(decode_tf32(word));
-        case Element::e4m3:
-            return static_cast<double>(decode_e4m3(piece[e]));
-        case Element::e5m2:
-            return static_cast<double>(decode_e5m2(piece[e]));
-        case Element::s8:
-            return static_cast<int8_t>(piece[e]);
-        default:
-            return piece[e];
-    }
-}
-
 // Calls put(row or column, k, number) for all elements of `groups` groups of 8.
-template <Element TYPE, typename F>
+template <typename T, typename F>
 void decode_all(const Pieces& pieces, bool mn_major, unsigned groups, F put) {
-    constexpr unsigned each = TYPE == Element::tf32 ? 4 : TYPE == Element::f16 || TYPE == Element::bf16 ? 8 : 16;
+    constexpr unsigned each = piece_bytes / sizeof(typename T::Bits);
     for (unsigned matrix = 0; matrix < 2 * groups; ++matrix) {
         for (unsigned i = 0; i < 8; ++i) {
-            const uint8_t* piece = pieces.bytes[matrix][i];
             unsigned mn = matrix / 2 * 8, k = matrix % 2;
             for (unsigned e = 0; e < each; ++e) {
-                double number = decode<TYPE>(piece, e);
+                double number = element_of<T>(pieces.bytes[matrix][i], 0, e);
                 if (mn_major)
                     put(mn + e, 8 * k + i, number);
                 else
@@ -83,20 +56,19 @@ void decode_all(const Pieces& pieces, bool mn_major, unsigned groups, F put) {
 template <typename F>
 void decode_as(Element type, const Pieces& pieces, bool mn_major, unsigned groups, F put) {
     switch (type) {
-        case Element::f16:
-            return decode_all<Element::f16>(pieces, mn_major, groups, put);
-        case Element::bf16:
-            return decode_all<Element::bf16>(pieces, mn_major, groups, put);
-        case Element::tf32:
-            return decode_all<Element::tf32>(pieces, mn_major, groups, put);
-        case Element::e4m3:
-            return decode_all<Element::e4m3>(pieces, mn_major, groups, put);
-        case Element::e5m2:
-            return decode_all<Element::e5m2>(pieces, mn_major, groups, put);
-        case Element::s8:
-            return decode_all<Element::s8>(pieces, mn_major, groups, put);
+#define TYPE(name)      \
+    case Element::name: \
+        return decode_all<operands::name>(pieces, mn_major, groups, put);
+        TYPE(f16)
+        TYPE(bf16)
+        TYPE(tf32)
+        TYPE(e4m3)
+        TYPE(e5m2)
+        TYPE(s8)
+        TYPE(u8)
+#undef TYPE
         default:
-            return decode_all<Element::u8>(pieces, mn_major, groups, put);
+            return;
     }
 }
 
