@@ -121,3 +121,15 @@ def test_hoppers_attention_by_one_warpgroup() -> None:
     out = torch.full_like(q, torch.nan)
     kernel.attention(3 * q, k, v, out, 2, 256, 128**-0.5)
     assert (out - reference(3 * q, k, v, 128**-0.5, causal=False)).abs().max() < 2e-2
+
+
+@pytest.mark.parametrize(("rows", "features", "dtype"), [(300, 264, torch.float16), (1, 8, torch.bfloat16)])
+def test_a_fused_swiglu_has_gate_and_up_in_its_registers(rows: int, features: int, dtype: torch.dtype) -> None:
+    kernel = load_kernel(HOPPER / "swiglu.cu", device="cpu")
+    generator = torch.Generator().manual_seed(13)
+    x, gate_w, up_w = (torch.randn(size, 136, generator=generator).to(dtype) for size in (rows, features, features))
+    y = torch.full((rows, features), torch.nan).to(dtype)
+    launch = kernel.linear_swiglu_f16 if dtype == torch.float16 else kernel.linear_swiglu_bf16
+    launch(x, gate_w, up_w, y, rows, 136, features)
+    expected = torch.nn.functional.silu(x.double() @ gate_w.double().T) * (x.double() @ up_w.double().T)
+    assert (y - expected).abs().max() < 5e-3 * expected.abs().max()
