@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import itertools
 import os
 import re
 import stat
@@ -137,14 +138,12 @@ def find_submissions(folder: Path) -> list[Submission]:
         paths = sorted(folder.iterdir())
     except OSError as error:
         raise GraderError(f"{folder} cannot be read: {error.strerror}") from error
-    found = []
-    several = _attachments(paths)
+    attachments = _attachments(paths)
+    found = [_from_canvas(together) for together in attachments.values()]
+    attached = set(itertools.chain(*attachments.values()))
     for path in paths:
         kind = path.suffix.lower()
-        if path in several:
-            # The feedback for Canvas is an archive, named after the student's.
-            if path == min(several[path], key=lambda other: (not _is_archive(other.name), not _is_kernel(other.name))):
-                found.append(_read(Submission(path.stem, path), lambda first: _from_attachments(several[first])))
+        if path in attached:
             continue
         if path.name.startswith(".") or path.name == "__MACOSX":
             continue
@@ -162,12 +161,13 @@ def find_submissions(folder: Path) -> list[Submission]:
             f"there are no submissions in {folder}",
             "This folder should hold a folder or a zip archive for each student.",
         )
+    found.sort(key=lambda submission: submission.path)
     _rename_duplicates(found)
     return found
 
 
-def _attachments(paths: Sequence[Path]) -> dict[Path, list[Path]]:
-    """Return each attachment from Canvas with all of its student, where these are not a single archive.
+def _attachments(paths: Sequence[Path]) -> dict[str, list[Path]]:
+    """Return the attachments from Canvas by the student's number; empty if the folder is not from Canvas.
 
     A folder is from Canvas only if its names fit: several students, and each number means one student or attachment.
     """
@@ -185,12 +185,21 @@ def _attachments(paths: Sequence[Path]) -> dict[Path, list[Path]]:
     names = {student for _, student in students}
     if len(names) < 2 or len(students) > len(by_student) or attachments.total() > len(attachments):
         return {}
-    return {
-        path: together
-        for together in by_student.values()
-        if len(together) > 1 or not _is_archive(together[0].name)
-        for path in together
-    }
+    return by_student
+
+
+def _from_canvas(attachments: Sequence[Path]) -> Submission:
+    """Read the attachments of one student. The student's name omits what a new attempt changes.
+
+    The submission is named after an archive, because Canvas receives the feedback as an archive of that name.
+    """
+    first = min(attachments, key=lambda path: (not _is_archive(path.name), not _is_kernel(path.name)))
+    name = _CANVAS.fullmatch(first.name)
+    assert name
+    submission = Submission(f"{name['student']}_{name['number']}", first)
+    if len(attachments) == 1 and _is_archive(first.name):
+        return _read(submission, _from_archive)
+    return _read(submission, lambda _: _from_attachments(attachments))
 
 
 def read_submission(student: str, folder: Path) -> Submission:

@@ -188,15 +188,39 @@ def test_attachments_of_a_student_in_canvas(tmp_path: Path) -> None:
             file.writestr(member, "kernel")
     found = {submission.student: submission for submission in find_submissions(tmp_path)}
     assert {student: sorted(submission.kernels) for student, submission in found.items()} == {
-        "doejohn_LATE_12_301_twice": ["thrice-1.cu", "twice.cu"],
-        "doejohn_13_303_twice": ["twice.cu"],
-        "leeann_15_305_one": ["one.zip/twice.cu", "two.zip/thrice.cu"],
-        "poe_16_307_w": ["twice.cu"],
-        "roe_14_304_twice": [],
+        "doejohn_12": ["thrice-1.cu", "twice.cu"],
+        "doejohn_13": ["twice.cu"],
+        "leeann_15": ["one.zip/twice.cu", "two.zip/thrice.cu"],
+        "poe_16": ["twice.cu"],
+        "roe_14": [],
     }
-    assert "only 'twice.txt'" in found["roe_14_304_twice"].refused
+    assert "only 'twice.txt'" in found["roe_14"].refused
     (tmp_path / "leeann_15_309_two.zip").write_bytes((tmp_path / "leeann_15_306_two.zip").read_bytes())
     assert any("holds 'two.zip' twice" in submission.refused for submission in find_submissions(tmp_path))
+
+
+def test_a_new_attempt_in_canvas_replaces_the_results(course: Course, tmp_path: Path) -> None:
+    """Keep the folder of results, and name the new attachment, whose number the feedback needs."""
+    entry, out = course.find("twice"), tmp_path / "out"
+    folder = tmp_path / "class"
+    folder.mkdir()
+
+    def submit(name: str) -> None:
+        with zipfile.ZipFile(folder / name, "w") as file:
+            file.writestr("notes.txt", "no kernel")
+
+    def graded() -> dict[str, str]:
+        session = Session(course, find_submissions(folder), out, exercises=(entry.name,))
+        found = {result["student"]: result["submission"] for result in session.run(lambda *_: None)}
+        assert len(list(out.glob("*/results.json"))) == 2
+        return found
+
+    submit("doejohn_12_301_work.zip")
+    submit("roe_13_302_work.zip")
+    assert graded() == {"doejohn_12": "doejohn_12_301_work.zip", "roe_13": "roe_13_302_work.zip"}
+    (folder / "doejohn_12_301_work.zip").unlink()
+    submit("doejohn_LATE_12_401_work-1.zip")
+    assert graded() == {"doejohn_12": "doejohn_LATE_12_401_work-1.zip", "roe_13": "roe_13_302_work.zip"}
 
 
 def test_other_attachments_of_a_student_in_canvas(tmp_path: Path) -> None:
@@ -206,7 +230,10 @@ def test_other_attachments_of_a_student_in_canvas(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "ann_1_14_work.zip", "w") as file:
         file.writestr("twice.cu", "kernel")
     ann, bob = sorted(find_submissions(tmp_path), key=lambda submission: submission.student)
-    assert ann.path.name == "ann_1_14_work.zip" and sorted(ann.kernels) == ["a.cu", "work.zip/twice.cu"]
+    assert (ann.student, ann.path.name) == ("ann_1", "ann_1_14_work.zip") and sorted(ann.kernels) == [
+        "a.cu",
+        "work.zip/twice.cu",
+    ]
     assert ann.nickname == "Ace" and list(ann.unread) == ["notes.7z"]
     assert list(bob.kernels) == ["b.cu"] and not bob.unread
 

@@ -49,8 +49,11 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
             _fits(row[column], book, head[column])
             written.append([*(row[index] for index in kept), row[column]])
             continue
-        grade = by_key.get(row[identifier].strip()) or by_key.get(row[login].strip() if login >= 0 else "")
-        if grade is not None and row[identifier].strip():
+        number, name = row[identifier].strip(), row[login].strip() if login >= 0 else ""
+        if number in by_key and name in by_key:
+            raise _two_grades(by_key[number], by_key[name])
+        grade = by_key.get(number) or by_key.get(name)
+        if grade is not None and number:
             written.append([*(row[index] for index in kept), points(grade.total)])
             found.add(grade.folder)
     made.graded = len(found)
@@ -62,9 +65,9 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
         )
     feedback, loose = {}, []
     for grade in grades:
-        if _NUMBERS.search(grade.student) and grade.submission.lower().endswith(".zip"):
+        if _numbers(grade) and grade.submission.lower().endswith(".zip"):
             feedback[_plain(grade.submission)] = zipped({"feedback.html": page(out, grade)})
-        elif _NUMBERS.search(grade.student):
+        elif _numbers(grade):
             loose.append(grade.student)
     files = {"canvas-grades.csv": table(written)}
     if feedback:
@@ -80,18 +83,27 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
     return made
 
 
+def _numbers(grade: Grade) -> re.Match[str] | None:
+    """Return the numbers of the student and of the attachment; None if the submission has no name from Canvas."""
+    return _NUMBERS.search(grade.submission) or _NUMBERS.search(grade.student)
+
+
 def _by_key(grades: Iterable[Grade]) -> dict[str, Grade]:
     """Return the grades by the number or name that identifies the student in a row of the gradebook."""
     found: dict[str, Grade] = {}
     for grade in grades:
-        match = _NUMBERS.search(grade.student)
-        other = found.setdefault(match[1] if match else grade.student, grade)
+        numbers = _numbers(grade)
+        other = found.setdefault(numbers[1] if numbers else grade.student, grade)
         if other is not grade:
-            raise GraderError(
-                f"{other.student!r} and {grade.student!r} are submissions of one student of Canvas, with two grades",
-                "Put this student's files into one archive, named like one of them, and grade the class again.",
-            )
+            raise _two_grades(other, grade)
     return found
+
+
+def _two_grades(first: Grade, second: Grade) -> GraderError:
+    return GraderError(
+        f"{first.student!r} and {second.student!r} are submissions of one student of Canvas, with two grades",
+        "Put this student's files into one archive, named like one of them, and grade the class again.",
+    )
 
 
 def _plain(name: str) -> str:
