@@ -219,14 +219,13 @@ def _name(part: Part) -> str:
 
 def _parts(course: Course, part: str | None) -> list[Part]:
     """Return the parts to check: everything, a day with its exercises, or one exercise."""
-    part = course.manifest.formerly.get(part, part) if part else None
-    days = [day for day in course.days if part is None or part.rstrip("/") in (day.folder, str(day.number))]
-    if not days and part is not None:
-        return [course.find(part)]
-    parts: list[Part] = [] if part else [course]
-    for day in days:
-        parts += [day, *day.exercises]
-    return parts
+    if part is None:
+        parts: list[Part] = [course]
+        for each in course.days:
+            parts += [each, *each.exercises]
+        return parts
+    day = course.find_day(part)
+    return [day, *day.exercises] if day else [course.find(part)]
 
 
 def _say(course: Course, files: list[Path], name: str) -> None:

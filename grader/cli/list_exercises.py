@@ -12,31 +12,43 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.cli.messages import print_note, short_name, shortened, start_command
-from grader.course import Course, Entry
+from grader.course import Course, Day, Entry
 from grader.course.learner.progress import Progress, ProgressFile
 from grader.course.puzzles import Puzzle, read_puzzles
 from grader.report import theme, words
 from grader.report.failures import paragraph
 from grader.report.task_view import effort
 from grader.report.terminal import ascii_only
+from grader.setup.errors import GraderError
 
 WIDE = 100
 """The width from which the list shows difficulty and points. In a narrower list, titles would not fit beside them."""
 
 
 def command(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[DAY]", help="A day: its number or folder; default: all days.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
 ) -> int:
     """Show days, exercises, points and your progress."""
     course = Course()
+    days = course.days if name is None else [_day(course, name)]
     progress = ProgressFile(course.root).read()
     if as_json:
-        print(json.dumps(as_data(course, progress), indent=2))
+        print(json.dumps(as_data(course, progress, days), indent=2))
         return 0
     if progress.set_aside:
         print_note(progress.set_aside)
-    print_list(course, progress)
+    print_list(course, progress, days)
     return 0
+
+
+def _day(course: Course, name: str) -> Day:
+    day = course.find_day(name)
+    if day is None:
+        raise GraderError(f"there is no day {name!r}", "Write a day's number or folder. `grader list` shows all days.")
+    return day
 
 
 def next_exercise(course: Course, progress: Progress, after: Entry | None = None) -> Entry | None:
@@ -52,8 +64,14 @@ def next_exercise(course: Course, progress: Progress, after: Entry | None = None
     return next((entry for entry in order if not progress.of(entry.name).passed), None)
 
 
-def print_list(course: Course, progress: Progress, with_next: bool = True, console: Console | None = None) -> None:
-    """Print the list on the terminal; ``with_next`` adds the command that continues."""
+def print_list(
+    course: Course,
+    progress: Progress,
+    days: Sequence[Day] | None = None,
+    with_next: bool = True,
+    console: Console | None = None,
+) -> None:
+    """Print the list of some days, or of all, on the terminal; ``with_next`` adds the command that continues."""
     console = console or theme.console()
     plain = ascii_only(console)
     entries = course.exercises
@@ -69,7 +87,7 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
         style="quiet",
     )
     console.print(head)
-    for day in course.days:
+    for day in course.days if days is None else days:
         console.print()
         title = Text(f"  Day {day.number}  {day.title}", style="title")
         title.append(f"   {day.folder}", style="quiet")
@@ -131,10 +149,10 @@ def _about(entry: Entry | None, wide: bool) -> str:
     return f"{kind:9} {difficulty:6} {minutes:>7} {points:>2}" if wide else f"{kind:9} {minutes:>7}"
 
 
-def as_data(course: Course, progress: Progress) -> dict[str, Any]:
-    """Return the list as data for programs."""
+def as_data(course: Course, progress: Progress, days: Sequence[Day]) -> dict[str, Any]:
+    """Return the list of some days as data for programs."""
     exercises = []
-    for entry in course.exercises:
+    for entry in (entry for day in days for entry in day.exercises):
         done = progress.of(entry.name)
         exercises.append(
             {
@@ -161,12 +179,12 @@ def as_data(course: Course, progress: Progress) -> dict[str, Any]:
     puzzles = [
         {"name": puzzle.name, "day": puzzle.number, "title": puzzle.title, "passed": progress.of(puzzle.name).passed}
         for puzzle in read_puzzles(course)
+        if puzzle.day in {day.folder for day in days}
     ]
     return {
         "title": course.manifest.title,
         "days": [
-            {"number": day.number, "folder": day.folder, "title": day.title, "summary": day.summary}
-            for day in course.days
+            {"number": day.number, "folder": day.folder, "title": day.title, "summary": day.summary} for day in days
         ],
         "exercises": exercises,
         "puzzles": puzzles,

@@ -268,6 +268,12 @@ class Course:
         hint = f"Did you mean {' or '.join(close[:3])}?" if close else "`grader list` shows them all."
         raise GraderError(f"there is no exercise {name!r}", hint)
 
+    def find_day(self, name: str) -> Day | None:
+        """Return the day for its folder, a former folder, or a number such as ``6``, ``06`` or ``day6``."""
+        folder = name.rstrip("/")
+        folder, number = self.manifest.formerly.get(folder, folder), _day_number(folder)
+        return next((day for day in self.days if folder == day.folder or number == day.number), None)
+
     def is_former(self, name: str) -> bool:
         """Return whether a name is only a former name of an exercise."""
         parts = _parts(name)
@@ -287,10 +293,15 @@ def _matching(parts: list[str], names: Mapping[str, Entry]) -> list[Entry]:
     found: list[Entry] = []
     if len(parts) == 1:
         found = [entry for name, entry in names.items() if name.partition("/")[2] == tail]
-    elif len(parts) == 2 and (number := re.fullmatch(r"(?:day)?0*(\d+)", parts[0])):
-        day = int(number[1])
+    elif len(parts) == 2 and (day := _day_number(parts[0])) is not None:
         found = [entry for name, entry in names.items() if entry.number == day and name.partition("/")[2] == tail]
     return list({entry.name: entry for entry in found}.values())
+
+
+def _day_number(text: str) -> int | None:
+    """Return the number of a day that is written ``6``, ``06`` or ``day6``."""
+    number = re.fullmatch(r"(?:day)?0*(\d+)", text)
+    return int(number[1]) if number else None
 
 
 def find(name: str, root: Path | None = None) -> Entry:

@@ -87,6 +87,17 @@ def test_list_as_json(grader, course) -> None:  # type: ignore[no-untyped-def]
     assert second == {"difficulty": "hard", "minutes": 75, "needs": [FIRST]}
 
 
+def test_list_of_one_day(grader, course, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    assert grader("list", "1").out == grader("list").out  # this course has one day
+    monkeypatch.setenv("GRADER_COURSE", str(ROOT))
+    assert [line.split()[:2] for line in grader("list", "02").out.splitlines() if line.startswith("  Day")] == [
+        ["Day", "2"]
+    ]
+    by_name = [json.loads(grader("list", name, "--json").out) for name in ("day2", "day02_reductions/")]
+    assert by_name[0] == by_name[1] and {item["day"] for item in by_name[0]["exercises"]} == {2}
+    assert {item["day"] for item in by_name[0]["puzzles"]} == {2} and len(by_name[0]["days"]) == 1
+
+
 def test_list_outside_a_course(grader, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "empty" / "exercises").mkdir(parents=True)
     monkeypatch.setenv("GRADER_COURSE", str(tmp_path / "empty"))
@@ -213,6 +224,8 @@ def test_a_verdict_is_printed_although_progress_cannot_be_saved(grader, course, 
         (["check", "first", "--jsn", "x"], "--json"),
         (["check", "first", "--json", "."], "it is a folder"),
         (["check", "first", "--html", "exercises/day01_start/tasks.py/x"], "cannot write"),
+        (["list", "7"], "there is no day '7'"),
+        (["list", "first"], "Write a day's number or folder."),
         (["hint", "frist"], "Did you mean"),
         (["init"], "that `grader init` did not write"),
         (["init", "exercises"], "is not empty"),
