@@ -1,14 +1,17 @@
-"""Measures how long a verdict takes: ``python -m tests.cli.speed``.
+"""Measures how long a verdict takes: ``python -m tests.cli.speed [--device cuda]``.
 
 Each run grades a kernel with a new comment. So it compiles the kernel, but takes the grader's libraries and headers
-from the cache. *cold* is the time of a ``grader check`` process. *watch* is the time from saving a file to the end of
-the verdict in ``grader watch``. Processor time includes child processes that have ended. ``--first`` needs root and
-runs with priority over all other processes (SCHED_RR), which approximates an idle machine. ``--nvcc`` also runs nvcc.
+from the cache. *torch* is the time of a process that imports torch and, with ``--device cuda``, creates a CUDA context.
+*cold* is the time of a ``grader check`` process, and below it stand the seconds of its stages in the last run. *again*
+is the same without a change. *watch* is the time from saving a file to the end of the verdict in ``grader watch``.
+Processor time includes child processes that have ended. ``--first`` needs root and runs with priority over all other
+processes (SCHED_RR), which approximates an idle machine. ``--nvcc`` also runs nvcc in the simulator's check.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import pty
 import resource
@@ -33,6 +36,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--first", action="store_true")
     parser.add_argument("--nvcc", action="store_true")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
     if options.first:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
@@ -43,13 +47,27 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         course = copy_course(Path(folder))
         file = course / "exercises" / f"{options.exercise}.cu"
+        chosen = [options.exercise, "--device", options.device]
+        results = Path(folder) / "results.json"
 
         def save() -> None:
             file.write_text(f"{solution}\n// {time.monotonic_ns()}\n")
 
-        _show("cold", lambda: _cold(course, options.exercise, save), options.runs)
+        def check() -> float:
+            return _timed([*GRADER, "check", *chosen, "--json", str(results)], course, "Passed")
+
+        def cold() -> float:
+            save()
+            return check()
+
+        context = "; torch.zeros(1, device='cuda')" if options.device == "cuda" else ""
+        _show("torch", lambda: _timed([sys.executable, "-c", f"import torch{context}"], course, ""), options.runs)
+        _show("cold", cold, options.runs)
+        for stage in json.loads(results.read_text())["stages"]:
+            print(f"         {stage['name']:10} {stage['seconds']:.2f} s")
+        _show("again", check, options.runs)
         save()
-        with _Watch(course, options.exercise) as watch:
+        with _Watch(course, chosen) as watch:
             _show("watch", lambda: watch.verdict(save), options.runs)
 
 
@@ -67,12 +85,12 @@ def _processor_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _cold(course: Path, exercise: str, save: Callable[[], None]) -> float:
-    save()
+def _timed(command: list[str], folder: Path, expected: str) -> float:
+    """Return the seconds that a command takes; stop unless it succeeds and prints ``expected``."""
     began = time.monotonic()
-    done = subprocess.run([*GRADER, "check", exercise], cwd=course, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     seconds = time.monotonic() - began
-    if "Passed" not in done.stdout:
+    if done.returncode or expected not in done.stdout:
         sys.exit(done.stdout + done.stderr)
     return seconds
 
@@ -80,10 +98,10 @@ def _cold(course: Path, exercise: str, save: Callable[[], None]) -> float:
 class _Watch:
     """``grader watch`` in a pseudo-terminal."""
 
-    def __init__(self, course: Path, exercise: str) -> None:
+    def __init__(self, course: Path, chosen: list[str]) -> None:
         self._ours, theirs = pty.openpty()
         self._process = subprocess.Popen(
-            [*GRADER, "watch", exercise], cwd=course, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+            [*GRADER, "watch", *chosen], cwd=course, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
         )
         os.close(theirs)
         self._until_it_waits()
