@@ -22,6 +22,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from grader.course import course_root
+from grader.judge.timing.grid import read_rows
 from grader.judge.timing.sources import digest, digests, recorded_files
 
 KNOWN = Path(__file__).with_name("stale_records.toml")
@@ -46,6 +47,10 @@ def stale(root: Path) -> Iterator[Stale]:
     for row in recorded_files(root):
         for path in sorted(root.glob(row.file)):
             name = path.relative_to(root).as_posix()
+            if path.suffix == ".csv":
+                then = dict.fromkeys(row.sources, read_rows(path)[-1].source)
+                yield from _differences(name, "", then, digests(root, row.sources, known), row.command)
+                continue
             content = json.loads(path.read_text(encoding="utf-8"))
             if "*" not in row.file:
                 now = digests(root, row.sources, known)

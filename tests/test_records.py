@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.course import course_root
+from grader.judge.timing.grid import Row, run_grid
 from grader.judge.timing.sources import digest, digests, recorded_files, write_record
 from tests.records import KnownStale, known_stale, machine_code, stale, unexplained
 
@@ -55,13 +56,25 @@ def test_no_record_is_older_than_its_sources() -> None:
 def test_every_recorded_file_is_in_the_table() -> None:
     root = course_root()
     listed = {path for row in recorded_files(root) for path in root.glob(row.file)}
-    found = {path for pattern in ("*_gpu.json", "*h200.json") for path in root.glob(f"lessons/*/{pattern}")}
+    patterns = ("*_gpu.json", "*_gpu.csv", "*h200.json")
+    found = {path for pattern in patterns for path in root.glob(f"lessons/*/{pattern}")}
     assert found <= listed, "add it to lessons/records.toml"
     for row in recorded_files(root):
-        if (root / row.file).is_file():
+        if (root / row.file).is_file() and row.file.endswith(".json"):  # a table has no command of its own
             content = json.loads((root / row.file).read_text())
             assert content["command"].split(" --")[0] == row.command.split(" --")[0], row.file
             assert digests(root, row.sources), f"{row.file}: no source matches {row.sources}"
+
+
+def test_a_table_of_a_grid_is_stale_when_its_kernel_changed(course: Path) -> None:
+    table, kernel = course / "lessons" / "records.toml", "solutions/day01_add/add.cu"
+    row = f'[[record]]\nfile = "lessons/day01_add/grid_gpu.csv"\ncommand = "grid"\nsources = ["{kernel}"]\n'
+    table.write_text(TABLE + row)
+    size = Row("a GPU", "day01_add/add", digest(course / kernel, course / "lessons"), "f32", 8, 8, 1, 1, 8, False)
+    list(run_grid([size], course / "lessons" / "day01_add" / "grid_gpu.csv", lambda row: row, 1))
+    assert list(stale(course)) == []
+    (course / kernel).write_text(KERNEL.replace("1)", "2)"))
+    assert ("lessons/day01_add/grid_gpu.csv", kernel) in {(item.record, item.source) for item in stale(course)}
 
 
 def test_a_record_is_not_stale_when_it_was_just_written(course: Path) -> None:

@@ -7,8 +7,8 @@ pair of C and H whose head_dim the kernel does not support, and a size that exce
 
 The file has one row for each size, with these columns:
 
-- ``gpu``, ``exercise`` and ``dtype`` name what was timed: bf16 if the exercise has it. ``source`` is the start of the
-  kernel file's SHA-256.
+- ``gpu``, ``exercise`` and ``dtype`` name what was timed: bf16 if the exercise has it. ``source`` is a digest of the
+  kernel file's code (``grader/judge/timing/sources.py``).
 - ``N`` is the sequence length, ``C`` the width of the model (all heads side by side), ``H`` the number of heads, ``B``
   the number of sequences, and ``head_dim`` the width of a head. ``causal`` is True if a query sees only earlier keys.
 - ``runs`` is the number of timed runs. Each starts with a cold L2 cache. Launch overhead is not included
@@ -29,7 +29,6 @@ The file has one row for each size, with these columns:
 from __future__ import annotations
 
 import csv
-import hashlib
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +37,9 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
+from grader.course import course_root
 from grader.course.task import Case, Exercise, Grid
+from grader.judge.timing.sources import digest
 from grader.setup.errors import GraderError
 
 LENGTHS = (1024, 2048, 4096, 8192)
@@ -166,8 +167,8 @@ def run_grid(
 
 
 def source_of(path: Path) -> str:
-    """Return a hash of a kernel file, by which its versions are told apart."""
+    """Return a digest of a kernel file's code, by which its versions are told apart."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        return digest(path, course_root() / "lessons")
     except OSError as error:
         raise GraderError(f"{path} cannot be read: {error.strerror}") from error
