@@ -1,19 +1,23 @@
-"""Builds the small C++ programs that confine a process and start another program in it."""
+"""Builds the grader's own C++ programs, among them those that confine a process and start another program in it."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 
-from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
-from grader.frontend.toolchain.compilers import find_cxx
+from grader.frontend.toolchain.cache import BuildCache, digest, digest_folder, open_cache
+from grader.frontend.toolchain.compilers import Compiler, find_cxx
 from grader.frontend.toolchain.process import Command, run_command
 from grader.setup.errors import GraderError
 
 CONFINE = Path(__file__).parent / "source"
 """The folder with ``confine.h`` and its sources, which other programs also include."""
 
-PROGRAMS = {"compile": ("compile", "limits", "landlock", "system_calls"), "drop_root": ("drop_root",)}
+CONFINEMENT = [CONFINE / f"{name}.cpp" for name in ("limits", "landlock", "system_calls")]
+"""The sources that confine the process they are compiled into."""
+
+PROGRAMS = {"compile": [CONFINE / "compile.cpp", *CONFINEMENT], "drop_root": [CONFINE / "drop_root.cpp"]}
 """The source files of each program, by the program's name."""
 
 NO_LIMITS = ("0", "0", "0")
@@ -27,16 +31,35 @@ def build_program(name: str, cache: BuildCache | None = None) -> Path:
 
 @functools.cache
 def _build(name: str, cache: BuildCache) -> Path:
-    compiler = find_cxx()
-    sources = [str(CONFINE / f"{source}.cpp") for source in PROGRAMS[name]]
-    key = digest([name, compiler.identity, *(Path(source).read_bytes() for source in sources)])
+    flags = ("-std=c++17", "-O1", "-Wl,--as-needed")
+    return compiled(name, f"the program {name} of the sandbox", find_cxx(), flags, PROGRAMS[name], cache=cache)
+
+
+def compiled(
+    name: str,
+    what: str,
+    compiler: Compiler,
+    flags: Sequence[str],
+    sources: Sequence[Path],
+    libraries: Sequence[str] = (),
+    cache: BuildCache | None = None,
+) -> Path:
+    """Return a program or library. Compile it if it is not in the cache.
+
+    ``name`` is its file name, ``what`` describes it in messages. ``libraries`` are options after the sources.
+    """
+    arguments = (*flags, *map(str, sources), "-o", name, *libraries)
+    folders = sorted({source.parent for source in sources})  # with the headers beside the sources
+    listed = [source.name for source in sources]
+    key = digest([name, compiler.identity, *flags, *listed, *libraries, digest_folder(folders)])
 
     def build(folder: Path) -> None:
-        done = run_command(
-            Command((*compiler.command, "-std=c++17", "-O1", *sources, "-Wl,--as-needed", "-o", name), folder)
-        )
+        done = run_command(Command((*compiler.command, *arguments), folder))
         if done.returncode != 0:
-            raise GraderError(f"the program {name} of the sandbox does not compile:\n{done.output.strip()}")
+            raise GraderError(
+                f"{what} does not compile with {compiler}:\n{done.output.strip()}",
+                "`grader doctor` shows this machine's tools.",
+            )
 
-    entry, _ = cache.get(key, build, "the jail")
+    entry, _ = (cache or open_cache()).get(key, build, what)
     return entry / name

@@ -14,15 +14,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.execution.jail.programs import CONFINE
+from grader.execution.jail.programs import CONFINE, CONFINEMENT, compiled
 from grader.frontend.toolchain.cache import digest, digest_folder, open_cache
 from grader.frontend.toolchain.compilers import find_cxx
-from grader.frontend.toolchain.process import Command, run_command
 from grader.setup.errors import GraderError
 
 SOURCE = Path(__file__).parent / "source"
 _VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
-_CONFINE = ("limits.cpp", "landlock.cpp", "system_calls.cpp")
 _LISTED = """
 import encodings.utf_8, encodings.ascii, encodings.latin_1, json, os, runpy, sys, sysconfig
 sys.argv = ["worker.py"]
@@ -50,17 +48,15 @@ class Interpreter:
 def find_interpreter() -> Interpreter:
     """Return the interpreter. Collect its files if they are not in the cache."""
     program = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
-    compiler = find_cxx()
-    key = digest(["python", str(program), sys.version, compiler.identity, digest_folder([SOURCE, CONFINE])])
+    flags = ("-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=default", f"-I{CONFINE}")
+    sources = [SOURCE / "confine_python.cpp", *CONFINEMENT]
+    confine = compiled("confine.so", "the library that confines Python", find_cxx(), flags, sources)
+    key = digest(["python", str(program), sys.version, confine.parent.name, digest_folder([SOURCE])])
 
     def build(folder: Path) -> None:
         _collect_modules(program, folder / "lib" / _VERSION)
-        shutil.copyfile(SOURCE / "worker.py", folder / "worker.py")
-        files = [str(SOURCE / "confine_python.cpp"), *(str(CONFINE / name) for name in _CONFINE)]
-        flags = ("-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=default", f"-I{CONFINE}")
-        done = run_command(Command((*compiler.command, *flags, *files, "-o", "confine.so"), folder))
-        if done.returncode != 0:
-            raise GraderError(f"the library that confines Python does not compile:\n{done.output.strip()}")
+        for file in (SOURCE / "worker.py", confine):
+            shutil.copy(file, folder / file.name)
 
     entry, _ = open_cache().get(key, build, "the Python of the sandbox")
     return Interpreter(program, entry)

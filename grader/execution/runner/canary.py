@@ -8,13 +8,12 @@ import socket
 import tempfile
 from pathlib import Path
 
-from grader.execution.jail.programs import CONFINE
+from grader.execution.jail.programs import CONFINE, compiled
 from grader.execution.jail.running import Jail
 from grader.execution.jail.staging import UNPRIVILEGED, drops_root
 from grader.execution.runner.client import Child, LoadFailed
-from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
+from grader.frontend.toolchain.cache import BuildCache
 from grader.frontend.toolchain.compilers import find_cxx
-from grader.frontend.toolchain.process import Command, run_command
 from grader.setup.errors import GraderError
 
 
@@ -57,15 +56,5 @@ def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
 
 def build_canary(cache: BuildCache | None = None) -> Path:
     """Return the canary's library. Build it if it is not in the cache."""
-    compiler = find_cxx()
-    source = CONFINE / "canary.cpp"
-    key = digest(["canary", compiler.identity, source.read_bytes()])
-
-    def build(folder: Path) -> None:
-        flags = ("-std=c++17", "-O1", "-shared", "-fPIC", "-w")
-        done = run_command(Command((*compiler.command, *flags, str(source), "-o", "canary.so"), folder))
-        if done.returncode != 0:
-            raise GraderError(f"the program that tests the sandbox does not compile:\n{done.output.strip()}")
-
-    entry, _ = (cache or open_cache()).get(key, build, "the program that tests the sandbox")
-    return entry / "canary.so"
+    flags, what = ("-std=c++17", "-O1", "-shared", "-fPIC", "-w"), "the program that tests the sandbox"
+    return compiled("canary.so", what, find_cxx(), flags, [CONFINE / "canary.cpp"], cache=cache)

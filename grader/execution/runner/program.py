@@ -5,18 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.execution.build.build import arch_flags
-from grader.execution.jail.programs import CONFINE
-from grader.frontend.toolchain.cache import BuildCache, digest, digest_folder, open_cache
+from grader.execution.jail.programs import CONFINEMENT, compiled
+from grader.frontend.toolchain.cache import BuildCache
 from grader.frontend.toolchain.compilers import find_cxx, find_nvcc
-from grader.frontend.toolchain.process import Command, run_command
-from grader.setup.errors import GraderError
 
 SOURCE = Path(__file__).parent / "source"
 NOTHING = SOURCE / "do_nothing.cu"
 """A kernel file with the launcher ``do_nothing``, whose kernel is empty."""
 
-_COMMON = ("runner.cpp", "wire.cpp")
-_CONFINE = ("limits.cpp", "landlock.cpp", "system_calls.cpp")
 _LIBRARIES = ("-lstdc++", "-lm", "-lgcc_s", "-ldl", "-lpthread", "-lrt")
 """Libraries that kernels may need. The runner is linked with them, so that a sandbox makes them accessible."""
 
@@ -27,22 +23,10 @@ def build_runner(device: str = "cpu", arch: str | None = None, cache: BuildCache
         compiler = find_nvcc()
         assert compiler
         flags = ("-std=c++17", "-O2", *arch_flags(arch or "sm_90"), "-cudart=static", "--threads=0")
-        sources = (*_COMMON, "device_cuda.cu")
+        own, keep = "device_cuda.cu", "-Xlinker=--no-as-needed"
     else:
         compiler = find_cxx()
         flags = ("-std=c++17", "-O1")
-        sources = (*_COMMON, "device_simulator.cpp")
-    key = digest(["runner", device, compiler.identity, *flags, digest_folder([SOURCE, CONFINE])])
-
-    def build(folder: Path) -> None:
-        files = [str(SOURCE / name) for name in sources] + [str(CONFINE / name) for name in _CONFINE]
-        keep = "-Wl,--no-as-needed" if device == "cpu" else "-Xlinker=--no-as-needed"
-        done = run_command(Command((*compiler.command, *flags, *files, "-o", "runner", keep, *_LIBRARIES), folder))
-        if done.returncode != 0:
-            raise GraderError(
-                f"the program that runs kernels does not compile with {compiler}:\n{done.output.strip()}",
-                "`grader doctor` shows this machine's tools.",
-            )
-
-    entry, _ = (cache or open_cache()).get(key, build, "the runner")
-    return entry / "runner"
+        own, keep = "device_simulator.cpp", "-Wl,--no-as-needed"
+    sources = [*(SOURCE / name for name in ("runner.cpp", "wire.cpp", own)), *CONFINEMENT]
+    return compiled("runner", "the program that runs kernels", compiler, flags, sources, (keep, *_LIBRARIES), cache)

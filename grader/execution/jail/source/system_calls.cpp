@@ -178,6 +178,15 @@ class Filter {
     }
 };
 
+// Calls that reach other processes or change the whole system.
+constexpr int reaching_others[] = {
+    // other processes of one user
+    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_setpriority,
+    SYS_connect, SYS_shmget, SYS_msgget, SYS_semget, SYS_keyctl, SYS_add_key, SYS_request_key,
+    // the whole system
+    SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_unshare, SYS_setns, SYS_bpf, SYS_perf_event_open,
+    SYS_userfaultfd, SYS_init_module, SYS_finit_module, SYS_kexec_load, SYS_reboot, SYS_swapon, SYS_swapoff};
+
 }  // namespace
 
 namespace confine {
@@ -185,56 +194,6 @@ namespace confine {
 bool only_computing() {
     Filter filter;
     constexpr int harmless[] = {
-        // memory
-        SYS_mmap,
-        SYS_munmap,
-        SYS_mprotect,
-        SYS_mremap,
-        SYS_madvise,
-        SYS_brk,
-        // files that are already open; openat is below
-        SYS_read,
-        SYS_readv,
-        SYS_pread64,
-        SYS_lseek,
-        SYS_close,
-        SYS_fstat,
-        SYS_newfstatat,
-        SYS_recvmsg,
-        // time
-        SYS_clock_gettime,
-        SYS_clock_getres,
-        SYS_gettimeofday,
-        SYS_nanosleep,
-        SYS_clock_nanosleep,
-        SYS_timer_create,
-        SYS_timer_settime,
-        SYS_timer_gettime,
-        SYS_timer_delete,
-        SYS_setitimer,
-        // signals and threads of the process itself
-        SYS_rt_sigaction,
-        SYS_rt_sigprocmask,
-        SYS_rt_sigreturn,
-        SYS_sigaltstack,
-        SYS_futex,
-        SYS_sched_yield,
-        SYS_restart_syscall,
-        SYS_exit,
-        SYS_exit_group,
-        SYS_set_robust_list,
-        SYS_getrandom,
-        // process information
-        SYS_getpid,
-        SYS_gettid,
-        SYS_getuid,
-        SYS_geteuid,
-        SYS_getgid,
-        SYS_getegid,
-        SYS_uname,
-        SYS_sysinfo,
-        SYS_sched_getaffinity,
-        SYS_getrusage,
 #ifdef SYS_getrlimit
         SYS_getrlimit,
 #endif
@@ -244,7 +203,19 @@ bool only_computing() {
 #ifdef SYS_rseq
         SYS_rseq,
 #endif
-    };
+        // memory
+        SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_brk,
+        // files that are already open; openat is below
+        SYS_read, SYS_readv, SYS_pread64, SYS_lseek, SYS_close, SYS_fstat, SYS_newfstatat, SYS_recvmsg,
+        // time
+        SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_nanosleep, SYS_clock_nanosleep, SYS_timer_create,
+        SYS_timer_settime, SYS_timer_gettime, SYS_timer_delete, SYS_setitimer,
+        // signals and threads of the process itself
+        SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_futex, SYS_sched_yield,
+        SYS_restart_syscall, SYS_exit, SYS_exit_group, SYS_set_robust_list, SYS_getrandom,
+        // process information
+        SYS_getpid, SYS_gettid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_uname, SYS_sysinfo,
+        SYS_sched_getaffinity, SYS_getrusage};
     constexpr int writing_calls[] = {SYS_write, SYS_writev, SYS_sendto};
     for (int call : harmless) filter.allow(call);
     constexpr unsigned writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
@@ -261,106 +232,33 @@ bool only_computing() {
 bool only_computing_on_gpu() {
     Filter filter;
     constexpr int reaching[] = {
-        // calls that start or affect other processes
-        SYS_execve,
-        SYS_execveat,
 #ifdef SYS_fork
-        SYS_fork,
-        SYS_vfork,
+        SYS_fork, SYS_vfork,
 #endif
-        SYS_ptrace,
-        SYS_process_vm_readv,
-        SYS_process_vm_writev,
-        SYS_kcmp,
-        SYS_kill,
-        SYS_tkill,
-        SYS_rt_sigqueueinfo,
-        SYS_rt_tgsigqueueinfo,
-        SYS_setpriority,
-        SYS_ioprio_set,
-        SYS_sched_setaffinity,
-        SYS_sched_setparam,
-        SYS_sched_setscheduler,
-        SYS_sched_setattr,
-        SYS_migrate_pages,
-        SYS_move_pages,
-        // sockets of other processes, which only_files() does not restrict
-        SYS_connect,
-        SYS_accept,
-        SYS_accept4,
-        SYS_sendmsg,
-        SYS_sendmmsg,
-        // IPC between processes of one user
-        SYS_shmget,
-        SYS_shmat,
-        SYS_shmctl,
-        SYS_msgget,
-        SYS_msgsnd,
-        SYS_msgrcv,
-        SYS_msgctl,
-        SYS_semget,
-        SYS_semop,
-        SYS_semtimedop,
-        SYS_semctl,
-        SYS_mq_open,
-        SYS_mq_unlink,
-        SYS_keyctl,
-        SYS_add_key,
-        SYS_request_key,
-        // permissions and times of files, which only_files() does not restrict
-        SYS_truncate,
-        SYS_fchmod,
-        SYS_fchmodat,
-        SYS_fchown,
-        SYS_fchownat,
-        SYS_utimensat,
-        SYS_setxattr,
-        SYS_lsetxattr,
-        SYS_fsetxattr,
-        SYS_removexattr,
-        SYS_lremovexattr,
-        SYS_fremovexattr,
 #ifdef SYS_chmod
-        SYS_chmod,
-        SYS_chown,
-        SYS_lchown,
-        SYS_utime,
-        SYS_utimes,
-        SYS_futimesat,
+        SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat,
 #endif
-        SYS_name_to_handle_at,
-        SYS_open_by_handle_at,
-        SYS_inotify_add_watch,
-        SYS_fanotify_init,
-        // calls that change or observe the whole system
-        SYS_memfd_create,
-        SYS_mount,
-        SYS_umount2,
-        SYS_pivot_root,
-        SYS_chroot,
-        SYS_unshare,
-        SYS_setns,
-        SYS_bpf,
-        SYS_perf_event_open,
-        SYS_userfaultfd,
-        SYS_personality,
-        SYS_syslog,
-        SYS_io_setup,
-        SYS_quotactl,
-        SYS_init_module,
-        SYS_finit_module,
-        SYS_delete_module,
-        SYS_kexec_load,
-        SYS_reboot,
-        SYS_swapon,
-        SYS_swapoff,
 #ifdef SYS_modify_ldt
         SYS_modify_ldt,
 #endif
-    };
+        // calls that start or affect other processes
+        SYS_execve, SYS_execveat, SYS_kcmp, SYS_rt_tgsigqueueinfo, SYS_ioprio_set, SYS_sched_setaffinity,
+        SYS_sched_setparam, SYS_sched_setscheduler, SYS_sched_setattr, SYS_migrate_pages, SYS_move_pages,
+        // sockets of other processes, which only_files() does not restrict
+        SYS_accept, SYS_accept4, SYS_sendmsg, SYS_sendmmsg,
+        // IPC between processes of one user
+        SYS_shmat, SYS_shmctl, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_semop, SYS_semtimedop, SYS_semctl, SYS_mq_open,
+        SYS_mq_unlink,
+        // permissions and times of files, which only_files() does not restrict
+        SYS_truncate, SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_utimensat, SYS_setxattr, SYS_lsetxattr,
+        SYS_fsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_name_to_handle_at,
+        SYS_open_by_handle_at, SYS_inotify_add_watch, SYS_fanotify_init,
+        // calls that change or observe the whole system
+        SYS_memfd_create, SYS_personality, SYS_syslog, SYS_io_setup, SYS_quotactl, SYS_delete_module};
     constexpr unsigned whole = 0xffffffff;
     constexpr unsigned of_threads =
         CLONE_THREAD | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+    for (int call : reaching_others) filter.refuse(call);
     for (int call : reaching) filter.refuse(call);
     filter.allow_if(SYS_clone, 0, of_threads, CLONE_THREAD);
     filter.allow_if(SYS_tgkill, 0, whole, static_cast<unsigned>(getpid()));
@@ -385,41 +283,8 @@ bool only_computing_on_gpu() {
 bool no_reaching_out() {
     Filter filter;
     constexpr int reaching[] = {
-        SYS_socket,
-        SYS_socketpair,
-        SYS_connect,
-        SYS_bind,
-        SYS_ptrace,
-        SYS_process_vm_readv,
-        SYS_process_vm_writev,
-        SYS_kill,
-        SYS_tkill,
-        SYS_rt_sigqueueinfo,
-        SYS_mount,
-        SYS_umount2,
-        SYS_pivot_root,
-        SYS_chroot,
-        SYS_unshare,
-        SYS_setns,
-        SYS_bpf,
-        SYS_perf_event_open,
-        SYS_userfaultfd,
-        SYS_keyctl,
-        SYS_add_key,
-        SYS_request_key,
-        SYS_init_module,
-        SYS_finit_module,
-        SYS_kexec_load,
-        SYS_reboot,
-        SYS_swapon,
-        SYS_swapoff,
-        SYS_setpriority,
-        SYS_shmget,
-        SYS_msgget,
-        SYS_semget,
 #ifdef SYS_pidfd_open
-        SYS_pidfd_open,
-        SYS_pidfd_send_signal,
+        SYS_pidfd_open, SYS_pidfd_send_signal,
 #endif
 #ifdef SYS_io_uring_setup
         SYS_io_uring_setup,
@@ -427,8 +292,10 @@ bool no_reaching_out() {
 #ifdef SYS_pidfd_getfd
         SYS_pidfd_getfd,
 #endif
-    };
+        // new sockets
+        SYS_socket, SYS_socketpair, SYS_bind};
     filter.allow_if(SYS_tgkill, 0, 0xffffffff, static_cast<unsigned>(getpid()));  // for raise() and abort()
+    for (int call : reaching_others) filter.refuse(call);
     for (int call : reaching) filter.refuse(call);
     return filter.install(true);
 }
