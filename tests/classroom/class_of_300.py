@@ -19,7 +19,7 @@ import time
 import zipfile
 from pathlib import Path
 
-from grader.course.authoring.mistakes import read_mistakes
+from grader.course.authoring.mistakes import other_designs, read_mistakes
 from tests.exercises.conftest import COURSE
 
 PAGE = resource.getpagesize()
@@ -32,11 +32,7 @@ def kinds(name: str) -> list[tuple[str, str]]:
     entry = COURSE.find(name)
     solution = entry.solution.read_text()
     head, brace, tail = solution.partition("{\n")
-    right = [solution] + [
-        path.read_text()
-        for path in sorted(entry.wrong_kernels.parent.glob(f"{entry.variable}.*.cu"))
-        if ".wrong_" not in path.name
-    ]
+    right = [solution, *other_designs(entry).values()]
     launcher = solution.rindex('extern "C"')
     body = solution.index("{\n", launcher) + 2
     made = [(text, "") for text in right]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.course import Course
-from grader.course.authoring.mistakes import read_mistakes
+from grader.course.authoring.mistakes import other_designs, read_mistakes
 
 EXERCISES = ("day01_residual_add/residual_add", "day02_reductions/rms_norm", "day03_positions_and_gates/swiglu")
 
@@ -29,7 +29,7 @@ def kernels(course: Course, name: str, first_hostile: int = 0) -> list[str]:
     """Return forty kernels in mixed order: 26 correct, 11 wrong, 2 hostile, 1 endless."""
     entry = course.find(name)
     solution = entry.solution.read_text()
-    right = [solution, *(path.read_text() for path in entry.designs)]
+    right = [solution, *other_designs(entry).values()]
     wrong = [mistake.text(entry) for mistake in read_mistakes(entry).wrong] + [entry.skeleton.read_text()]
     body = solution.index("{\n", solution.rindex('extern "C"')) + 2
     hostile = [line + solution for line in HOSTILE]

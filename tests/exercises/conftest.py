@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,26 +30,6 @@ def wrong_kernels() -> list[Wrong]:
     return [Wrong(entry, mistake) for entry in COURSE.exercises for mistake in read_mistakes(entry).wrong]
 
 
-@dataclass
-class Kernels:
-    """The TOML files that describe the wrong kernels of an exercise."""
-
-    folder: Path
-
-    def path(self, wrong: Wrong, change: Callable[[str], str] = lambda text: text) -> Path:
-        """Write the kernel to a separate folder, under the file name of the exercise."""
-        place = (
-            self.folder
-            / wrong.entry.day
-            / wrong.entry.variable
-            / "".join(c if c.isalnum() else "_" for c in wrong.mistake.name)
-        )
-        place.mkdir(parents=True, exist_ok=True)
-        path = place / wrong.entry.file_name
-        path.write_text(change(wrong.mistake.text(wrong.entry)))
-        return path
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run all kernels of an exercise consecutively, so that test_verdicts.py can reuse the exercise's random inputs."""
     verdicts = [place for place, item in enumerate(items) if item.path == VERDICTS]
@@ -63,12 +42,6 @@ def exercise_of(item: pytest.Item) -> str:
     values = getattr(getattr(item, "callspec", None), "params", {})
     entry = values["wrong"].entry if "wrong" in values else values.get("entry")
     return entry.name if entry is not None else ""
-
-
-@pytest.fixture(scope="session")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
-    """Return the function that writes a kernel to a temporary folder."""
-    return Kernels(tmp_path_factory.mktemp("wrong"))
 
 
 def as_seen(verdict: Verdict) -> str:

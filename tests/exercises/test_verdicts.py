@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from grader.course import Entry
-from grader.course.authoring.mistakes import Failure, read_mistakes
+from grader.course.authoring.mistakes import Failure, Mistake, other_designs, read_mistakes
 from grader.course.task import Exercise
 from grader.frontend.toolchain.process import run_command
 from grader.judge import check, driver
 from grader.judge.cases import CasePool
 from grader.verdict import FAILED, PASSED, STAGES, Verdict
-from tests.exercises.conftest import COURSE, Kernels, Wrong, as_seen, wrong_kernels
+from tests.exercises.conftest import COURSE, Wrong, as_seen, wrong_kernels
 from tests.exercises.narrowed import narrowed_task, narrowed_text
 from tests.seeds import SEED
 
@@ -92,13 +92,20 @@ def test_solution_passes(entry: Entry, kernel: Path) -> None:
         assert verdict.stage("efficient").status == PASSED
 
 
-DESIGNS = [(entry, design) for entry in ENTRIES for design in entry.designs]
+DESIGNS = [(entry, name, text) for entry in ENTRIES for name, text in other_designs(entry).items()]
 
 
 @pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize(("entry", "kernel"), DESIGNS, ids=[f"{e.day}/{d.name}" for e, d in DESIGNS])
-def test_other_designs_pass(entry: Entry, kernel: Path) -> None:
-    must_pass(verdict_of(entry, kernel))
+@pytest.mark.parametrize(("entry", "name", "text"), DESIGNS, ids=[f"{e.name}: {name}" for e, name, _ in DESIGNS])
+def test_other_designs_pass(entry: Entry, name: str, text: str, tmp_path: Path) -> None:
+    must_pass(verdict_of(entry, written(entry, text, tmp_path)))
+
+
+def written(entry: Entry, text: str, folder: Path) -> Path:
+    """Write a kernel under the file name of its exercise."""
+    file = folder / entry.file_name
+    file.write_text(text)
+    return file
 
 
 @pytest.mark.parametrize(("entry", "kernel"), [(e, e.skeleton) for e in ENTRIES], ids=[e.name for e in ENTRIES])
@@ -115,18 +122,19 @@ WRONG = wrong_kernels()
 
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("wrong", WRONG, ids=[f"{w.entry.name}: {w.mistake.name}" for w in WRONG])
-def test_wrong_kernel_fails_for_the_right_reason(wrong: Wrong, kernels: Kernels) -> None:
-    if fails_narrowed(wrong, kernels):
+def test_wrong_kernel_fails_for_the_right_reason(wrong: Wrong, tmp_path: Path) -> None:
+    text = wrong.mistake.text(wrong.entry)
+    if fails_narrowed(wrong, text, tmp_path):
         return
     last = max(wrong.mistake.stages, key=STAGES.index)
-    must_fail(wrong.entry, kernels.path(wrong), wrong.mistake, last)
+    must_fail(wrong.entry, written(wrong.entry, text, tmp_path), wrong.mistake, last)
 
 
 def test_there_are_many_wrong_kernels() -> None:
     assert len(WRONG) >= 60
 
 
-def fails_narrowed(wrong: Wrong, kernels: Kernels) -> bool:
+def fails_narrowed(wrong: Wrong, text: str, folder: Path) -> bool:
     """Return whether the kernel, reduced to the case that must catch it, fails as expected.
 
     If the reduced kernel does not fail so, the caller judges the complete kernel. But a mistake that names a case must
@@ -136,7 +144,7 @@ def fails_narrowed(wrong: Wrong, kernels: Kernels) -> bool:
     narrow = narrowed_task(task, mistake)
     if narrow is None:
         return False
-    file = kernels.path(wrong, lambda text: narrowed_text(text, task, narrow, SEED))
+    file = written(wrong.entry, narrowed_text(text, task, narrow, SEED), folder)
     verdict = verdict_until_one_fails(narrow, file, max(mistake.stages, key=STAGES.index))
     failed = verdict.failed_stage
     fails = failed is not None and failed.name in {*mistake.stages} - {"builds"} and says(verdict, mistake)
@@ -152,7 +160,7 @@ def verdict_until_one_fails(exercise: Entry | Exercise, file: Path, last: str) -
         return verdict_of(exercise, file, last)
 
 
-def must_fail(entry: Entry, file: Path, failure: Failure, last: str = STAGES[-1]) -> Verdict:
+def must_fail(entry: Entry, file: Path, failure: Failure | Mistake, last: str = STAGES[-1]) -> Verdict:
     """Assert that the kernel fails as expected, and return the verdict.
 
     Cases after the first failing one run only if its messages do not contain the expected text.
@@ -168,6 +176,6 @@ def must_fail(entry: Entry, file: Path, failure: Failure, last: str = STAGES[-1]
     return verdict
 
 
-def says(verdict: Verdict, failure: Failure) -> bool:
+def says(verdict: Verdict, failure: Failure | Mistake) -> bool:
     """Return whether the report contains the expected text."""
     return " ".join(failure.says.lower().split()) in as_seen(verdict).lower()

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from grader.course import Entry
-from grader.course.authoring.mistakes import Mistakes, read_mistakes
+from grader.course.authoring.mistakes import Mistakes, Variant, read_mistakes
 from grader.course.manifest import ALWAYS, FILE, WANTED, read_manifest
 from grader.course.python_task import OPERATIONS, PythonExercise
 from grader.course.task import Exercise
@@ -97,9 +97,10 @@ def files(draft: Draft) -> Iterator[Problem]:
     for file in (entry.skeleton, entry.solution, entry.wrong_kernels):
         if not file.is_file():
             yield Problem(file, "the file is missing")
-    if len(entry.designs) < DESIGNS:
+    count = len(entry.designs) + len(draft.mistakes.design)
+    if count < DESIGNS:
         place = entry.wrong_kernels.with_suffix(f".<design>{entry.skeleton.suffix}")
-        yield Problem(place, f"{len(entry.designs)} of at least {DESIGNS} correct kernels of other designs")
+        yield Problem(place, f"{count} of at least {DESIGNS} correct kernels of other designs")
 
 
 def effort(draft: Draft) -> Iterator[Problem]:
@@ -200,14 +201,22 @@ def mistakes(draft: Draft) -> Iterator[Problem]:
             yield Problem(file, f"two mistakes are named {mistake.name!r}", line)
         if not mistake.says:
             yield Problem(file, f"{mistake.name!r} has no text that the learner must see (says)", line)
-        try:
-            mistake.text(entry)
-        except GraderError as error:
-            yield Problem(file, f"{mistake.name!r}: {error}", line)
-        except OSError:
-            yield Problem(file, f"{mistake.name!r}: there is no file {mistake.path(entry).name}", line)
+        yield from _changes(draft, mistake, line)
+    for design in draft.mistakes.design:
+        yield from _changes(draft, design)
     if entry.kind != "implement" and draft.mistakes.skeleton is None:
         yield Problem(file, "the table [skeleton] is missing: the stage at which the skeleton fails, and its message")
+
+
+def _changes(draft: Draft, variant: Variant, line: int = 0) -> Iterator[Problem]:
+    """Check that a kernel's file exists, and contains what the kernel changes."""
+    entry, file = draft.entry, draft.entry.wrong_kernels
+    try:
+        variant.text(entry)
+    except GraderError as error:
+        yield Problem(file, f"{variant.name!r}: {error}", line)
+    except OSError:
+        yield Problem(file, f"{variant.name!r}: there is no file {variant.path(entry).name}", line)
 
 
 def naive_versions(draft: Draft) -> Iterator[Problem]:

@@ -18,14 +18,16 @@ from grader.frontend import course_headers
 from grader.setup.errors import GraderError
 
 Stage = Literal["builds", "correct", "safe", "efficient", "fast"]
+Stages = Stage | tuple[Stage, ...]
+"""The stage at which a kernel must fail. Several stages if the result depends on timing: a race may or may not corrupt
+the output."""
 
 
-class Failure(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The stage at which a kernel must fail, and the text that a learner must then see."""
+class Failure(Struct, frozen=True, forbid_unknown_fields=True):
+    """The stage at which a skeleton must fail, and the text that a learner must then see."""
 
-    stage: Stage | tuple[Stage, ...] = "correct"
-    """The stage. Several stages if the result depends on timing: a race may or may not corrupt the output."""
     says: str
+    stage: Stages = "correct"
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -42,8 +44,8 @@ class Change(Struct, frozen=True, forbid_unknown_fields=True):
     """The number of occurrences of ``find``."""
 
 
-class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One wrong kernel: the solution, the skeleton or another file, with changes. Such a file may need no change.
+class Variant(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A kernel: the solution, the skeleton or another file, with changes. Such a file may need no change.
 
     The changed text may also be in a header of the course that the solution includes: the header's text is then pasted
     into the file, as if the learner had written it there.
@@ -57,8 +59,6 @@ class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
     count: int = 1
     also: tuple[Change, ...] = ()
     """Further changes, made after the first."""
-    case: str = ""
-    """The only case that the tests run, because it catches the mistake. Empty if ``says`` names that case."""
 
     def path(self, entry: Entry) -> Path:
         """Return the path of the file to which the changes are made."""
@@ -66,7 +66,7 @@ class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return named.get(self.base) or entry.wrong_kernels.parent / self.base
 
     def text(self, entry: Entry) -> str:
-        """Return the text of the whole wrong kernel."""
+        """Return the text of the whole kernel."""
         path = self.path(entry)
         text = path.read_text(encoding="utf-8")
         if not self.find and path not in (entry.solution, entry.skeleton):
@@ -80,6 +80,20 @@ class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
                 raise GraderError(f"{change.find!r} occurs {found} times in {where}, not {change.count}")
             text = text.replace(change.find, change.replace)
         return text
+
+
+class Mistake(Variant, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A wrong kernel, the stage at which it must fail, and the text that a learner must then see."""
+
+    stage: Stages = "correct"
+    says: str
+    case: str = ""
+    """The only case that the tests run, because it catches the mistake. Empty if ``says`` names that case."""
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The stage or stages as a tuple."""
+        return (self.stage,) if isinstance(self.stage, str) else self.stage
 
 
 _OWN_INCLUDE = re.compile(r'^#include "(llmk/\w+\.cuh)"\n', re.MULTILINE)
@@ -103,6 +117,8 @@ class Mistakes(Struct, frozen=True, forbid_unknown_fields=True):
     """The contents of the file."""
 
     wrong: tuple[Mistake, ...] = ()
+    design: tuple[Variant, ...] = ()
+    """Correct kernels of other designs that are a small change of another file."""
     skeleton: Failure | None = None
     """The way in which the skeleton of a *debug* or *optimize* exercise fails."""
 
@@ -116,6 +132,12 @@ def read_mistakes(entry: Entry) -> Mistakes:
         return msgspec.convert(read_toml(path)[1], Mistakes)
     except msgspec.ValidationError as error:
         raise GraderError(f"{path}: {error}", "CONTRIBUTING.md describes this file.") from None
+
+
+def other_designs(entry: Entry) -> dict[str, str]:
+    """Return the texts of the correct kernels of other designs, by name: whole files, and changes of other files."""
+    whole = {path.name: path.read_text(encoding="utf-8") for path in entry.designs}
+    return whole | {design.name: design.text(entry) for design in read_mistakes(entry).design}
 
 
 def add_mistakes(entry: Entry, mistakes: Sequence[Mistake]) -> None:

@@ -205,28 +205,9 @@ void persistent_layer(const T* x, const float* norms, const T* weights, const fl
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
     float* qkv = reinterpret_cast<float*>(words + processors);
     float *attended = qkv + heads * head_dim, *sum = attended + heads * head_dim, *inner = sum + hidden;
-    Layer<T> layer = {x,
-                      weights,
-                      norms,
-                      rope,
-                      table,
-                      k_cache,
-                      v_cache,
-                      out,
-                      qkv,
-                      attended,
-                      sum,
-                      inner,
-                      reinterpret_cast<unsigned long long*>(words),
-                      state,
-                      hidden,
-                      heads,
-                      kv_heads,
-                      head_dim,
-                      inter,
-                      page_size,
-                      past,
-                      eps};
+    auto* flags = reinterpret_cast<unsigned long long*>(words);
+    Layer<T> layer = {x,     weights, norms, rope,   table, k_cache,  v_cache,  out,   qkv,       attended, sum,
+                      inner, flags,   state, hidden, heads, kv_heads, head_dim, inter, page_size, past,     eps};
     const int columns = max(max(hidden, inter), heads * head_dim);
     const int bytes = kThreads / 32 * kAheadBytes + columns * static_cast<int>(sizeof(float));
     cudaFuncSetAttribute(layer_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
