@@ -57,6 +57,8 @@ def bench_grid(entries: list[Entry], kernels: list[Path], path: Path, minutes: f
                         console.print(f"    {row.dtype} {size}: {row.note}", highlight=False, style="quiet")
                     else:
                         measured += 1
+                        if measured % 50 == 0:
+                            console.print(f"    {measured} measured", highlight=False)
         except GraderError as error:
             if len(entries) == 1:
                 raise
