@@ -40,6 +40,8 @@ residual_add = Exercise(
         Case("129 elements", n=129),
         Case("257 elements, one more than a block", n=257),
         Case("a prime length", n=10007),
+        # 1,025 blocks, even if each of 256 threads adds four elements: more than a block may have threads
+        Case("a million elements", n=4 * 256 * 1024 + 1, dtypes=("f32",)),
         Case("all start one element past a 16-byte boundary", n=1000, offsets={"x": 1, "residual": 1, "out": 1}),
         Case("all start three elements past a 16-byte boundary", n=1029, offsets={"x": 3, "residual": 3, "out": 3}),
         Case("shorter than the distance to the next 16-byte boundary", n=2, offsets={"x": 1, "residual": 1, "out": 1}),

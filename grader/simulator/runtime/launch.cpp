@@ -254,9 +254,22 @@ int validate_cluster(const LaunchConfig& config, const char** why) {
     return 0;
 }
 
-const char* too_large(const char* what, const dim3& size, const char* limit) {
-    static char text[160];
-    snprintf(text, sizeof text, "the %s is too large: %s, not %u x %u x %u", what, limit, size.x, size.y, size.z);
+uint64_t count(const dim3& size) { return static_cast<uint64_t>(size.x) * size.y * size.z; }
+
+const char* too_large(const char* what, const dim3& size, const char* limit, const char* hint = "") {
+    static char text[240];
+    snprintf(text, sizeof text, "the %s is too large: %s, not %u x %u x %u%s", what, limit, size.x, size.y, size.z,
+             hint);
+    return text;
+}
+
+// Asks whether a launch with too large a block has its blocks and threads swapped, if the grid could be a block.
+const char* swap_hint(const LaunchConfig& config) {
+    static char text[100];
+    uint64_t blocks = count(config.grid);
+    if (blocks > limits::block_threads || blocks % 32) return "";
+    snprintf(text, sizeof text, " (are the %llu blocks and %llu threads swapped? Write <<<blocks, threads>>>)",
+             static_cast<unsigned long long>(blocks), static_cast<unsigned long long>(count(config.block)));
     return text;
 }
 
@@ -281,11 +294,11 @@ int validate(const LaunchConfig& config, const char** why) {
         return cudaErrorInvalidValue;
     }
     if (block.x > block_x || block.y > block_y || block.z > block_z) {
-        *why = too_large("block", block, "at most 1024 x 1024 x 64 threads");
+        *why = too_large("block", block, "at most 1024 x 1024 x 64 threads", swap_hint(config));
         return cudaErrorInvalidValue;
     }
-    if (static_cast<uint64_t>(block.x) * block.y * block.z > block_threads) {
-        *why = too_large("block", block, "at most 1024 threads in total");
+    if (count(block) > block_threads) {
+        *why = too_large("block", block, "at most 1024 threads in total", swap_hint(config));
         return cudaErrorInvalidValue;
     }
     size_t limit = shared_limit_of(config.kernel);
@@ -301,8 +314,7 @@ int validate(const LaunchConfig& config, const char** why) {
         return cudaErrorInvalidValue;
     }
     if (int error = validate_cluster(config, why)) return error;
-    uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
-    if (config.cooperative && blocks > resident_blocks(config)) {
+    if (config.cooperative && count(grid) > resident_blocks(config)) {
         *why =
             "too many blocks for a cooperative launch: all must be resident at once, "
             "cudaOccupancyMaxActiveBlocksPerMultiprocessor returns how many fit";

@@ -344,11 +344,16 @@ int main() {
     k<<<1, dim3(64, 32)>>>();
     k<<<1, dim3(1, 1, 65)>>>();
     k<<<dim3(1, 70000), 32>>>();
+    k<<<dim3(16, 16), dim3(40, 30)>>>();
+    k<<<2048, 1025>>>();
 }
 """
     )
     assert run(["run", str(file), "-v"]) == 1
     said = " ".join(capfd.readouterr().err.split())
+    swapped = "(are the 256 blocks and 1200 threads swapped? Write <<<blocks, threads>>>)"
+    assert f"at most 1024 threads in total, not 40 x 30 x 1 {swapped} at large.cu:6" in said
+    assert "at most 1024 x 1024 x 64 threads, not 1025 x 1 x 1 at large.cu:7" in said and said.count("swapped") == 1
     assert "the block is too large: at most 1024 threads in total, not 64 x 32 x 1 at large.cu:3" in said
     assert "the block is too large: at most 1024 x 1024 x 64 threads, not 1 x 1 x 65 at large.cu:4" in said
     assert "the grid is too large: at most 2147483647 x 65535 x 65535 blocks, not 1 x 70000 x 1 at large.cu:5" in said
