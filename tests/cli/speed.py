@@ -42,7 +42,7 @@ def main() -> None:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
     if not options.nvcc:
         os.environ["GRADER_CHECK_NVCC"] = "off"
-    os.environ["PYTHONPATH"] = str(ROOT)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     solution = (ROOT / "solutions" / f"{options.exercise}.cu").read_text()
     with tempfile.TemporaryDirectory() as folder:
         course = copy_course(Path(folder))

@@ -3,12 +3,12 @@
 // n = 16 elements
 #include <cuda_runtime.h>
 
-__device__ volatile int ready[16], any, stop;
+__device__ volatile int ready[16], large, stop;
 __device__ int finished;
 
 __global__ void clear() {
     ready[threadIdx.x] = 0;
-    if (threadIdx.x == 0) any = stop = finished = 0;
+    if (threadIdx.x == 0) large = stop = finished = 0;
 }
 
 __global__ void chain(const float* x, float* out, int n) {
@@ -23,7 +23,7 @@ __global__ void chain(const float* x, float* out, int n) {
     out[b] = before + x[b];
     __threadfence();
     ready[b] = 1;
-    if (x[b] > 3) any = 1;
+    if (x[b] > 3) large = 1;
     atomicAdd(&finished, 1);
     if (b == 0) {
         while (*static_cast<volatile int*>(&finished) < n) {
