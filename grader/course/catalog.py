@@ -22,6 +22,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from grader.course.manifest import (
     FILE,
     OF_PYTHON,
@@ -164,16 +166,8 @@ class Entry:
                 f"{self.tasks} gives {self.variable} a title, kind or points",
                 f"Write title, kind and points in {FILE} only.",
             )
-        listed: dict[str, Any] = {
-            "title": self.title,
-            "kind": self.kind,
-            "points": self.points,
-            "architecture": self.architecture,
-            "difficulty": self.difficulty,
-            "minutes": self.minutes,
-            "needs": self.needs,
-        }
-        return dataclasses.replace(exercise, name=self.name, **listed)
+        listed = ("name", "title", "kind", "points", "architecture", "difficulty", "minutes", "needs")
+        return dataclasses.replace(exercise, **{field: getattr(self, field) for field in listed})
 
 
 @dataclass(frozen=True)
@@ -220,14 +214,11 @@ class Course:
     def _entries(self, day: ListedDay) -> Iterator[Entry]:
         """Yield a day's exercises, with the defaults at the head of course.toml."""
         head = self.manifest
-        for e in day.exercises:
-            place = (self.root, day.folder, e.name, day.number)
-            stages = e.stages or (head.stages if e.language == "cuda" else OF_PYTHON)
-            entry = Entry(*place, e.title, e.kind, e.points, e.architecture or head.architecture, stages)
-            entry = dataclasses.replace(
-                entry, difficulty=e.difficulty or "", minutes=e.minutes or 0, language=e.language
-            )
-            yield dataclasses.replace(entry, needs=e.needs or (), draft=e.draft)
+        for exercise in day.exercises:
+            stages = head.stages if exercise.language == "cuda" else OF_PYTHON
+            listed: dict[str, Any] = {"architecture": head.architecture, "stages": stages}
+            listed |= {name: value for name, value in structs.asdict(exercise).items() if value is not None}
+            yield Entry(self.root, day.folder, listed.pop("name"), day.number, **listed)
 
     @property
     def exercises(self) -> list[Entry]:

@@ -43,24 +43,12 @@ def _compiled(expression: str) -> CodeType:
     return compile(expression.strip(), "<expression>", "eval")
 
 
-def draw(distribution: Callable[..., Any], **available: Any) -> Any:
-    """Call a distribution with the available arguments whose names are parameters of it."""
-    try:
-        named = _named(distribution)
-    except TypeError:  # the function is not hashable, so the cache cannot hold it
-        named = _named.__wrapped__(distribution)
-    if named is None:
-        return distribution(**available)
-    return distribution(**{name: value for name, value in available.items() if name in named})
-
-
-@functools.lru_cache(maxsize=256)
-def _named(function: Callable[..., Any]) -> frozenset[str] | None:
-    """Return the names of a function's parameters; None if it has ``**kwargs``."""
+def named(function: Callable[..., Any], available: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the available arguments that a function's parameters name; all if it has ``**kwargs``."""
     parameters = inspect.signature(function).parameters
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
-        return None
-    return frozenset(parameters)
+        return dict(available)
+    return {name: value for name, value in available.items() if name in parameters}
 
 
 @dataclass(frozen=True)
@@ -143,7 +131,7 @@ class computed:
             name: tensor.to(torch.float64) if tensor.is_floating_point() else tensor.to(torch.int64)
             for name, tensor in inputs.items()
         }
-        return draw(self.function, **{**dims, **upcast})
+        return self.function(**named(self.function, {**dims, **upcast}))
 
 
 @dataclass(frozen=True)

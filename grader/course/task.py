@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.course.inputs import between, computed, constant, draw, evaluate, integers, normal, one_of, uniform
+from grader.course.inputs import between, computed, constant, evaluate, integers, named, normal, one_of, uniform
 from grader.course.tolerance import DEFAULT
 from grader.frontend.dtypes import DTYPES, ITEM_BYTES, torch_dtype
 from grader.frontend.prototype import Parameter, parse_prototype
@@ -285,7 +285,7 @@ class Exercise:
 
     def runs(self) -> list[tuple[Case, str]]:
         """Return all pairs of a case and one of its dtypes."""
-        return [(case, dtype) for case in self.cases for dtype in (case.dtypes or self.dtypes)]
+        return [(case, dtype) for case in self.cases for dtype in case.dtypes or self.dtypes]
 
     def timed_sizes(self) -> list[tuple[Bench, str]]:
         """Return each size to time with each of its dtypes."""
@@ -328,15 +328,9 @@ class Exercise:
             shape = shape_of(shape_text, values)
             dtypes[name] = own_dtype or dtype
             rounded = torch_dtype(dtypes[name])
-            tensor = draw(
-                case.inputs.get(name, distribution),
-                shape=shape,
-                dims=values,
-                generator=generator,
-                inputs=tensors,
-                dtype=rounded,
-            )
-            tensor = torch.as_tensor(tensor)
+            known = {"shape": shape, "dims": values, "generator": generator, "inputs": tensors, "dtype": rounded}
+            distribution = case.inputs.get(name, distribution)
+            tensor = torch.as_tensor(distribution(**named(distribution, known)))
             tensors[name] = tensor.to(rounded).expand(shape).contiguous()
         tensors = {name: tensor.to(keep_on) for name, tensor in tensors.items()}
         for parameter in self.parameters(dtype):
@@ -397,16 +391,12 @@ class Exercise:
                 return tensor.clone()
             return tensor.to(torch.float64) if tensor.is_floating_point() else tensor.to(torch.int64)
 
-        arguments: dict[str, Any] = {**call.scalars, **more}
-        wanted = named_arguments(function)
-        for name, tensor in call.tensors.items():
-            if wanted is None or name in wanted:
-                arguments[name] = upcast(tensor)
-        if wanted is not None:
-            missing = wanted.required - set(arguments)
-            if missing:
-                raise GraderError(f"the reference of {self.name} has unknown parameters: {', '.join(sorted(missing))}")
-            arguments = {name: value for name, value in arguments.items() if name in wanted}
+        arguments = named(function, {**call.scalars, **more, **call.tensors})
+        arguments |= {name: upcast(tensor) for name, tensor in call.tensors.items() if name in arguments}
+        parameters = inspect.signature(function).parameters.values()
+        needed = {p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD}
+        if missing := needed - arguments.keys():
+            raise GraderError(f"the reference of {self.name} has unknown parameters: {', '.join(sorted(missing))}")
         return function(**arguments)
 
     def tolerance_of(self, name: str, dtype: str) -> float:
@@ -457,40 +447,10 @@ class Sizes(dict[str, Any]):
         self["dtype"] = call.dtype
 
 
-@dataclass(frozen=True)
-class ArgumentNames:
-    """The names of a function's parameters, and which of them have no default."""
-
-    names: frozenset[str]
-    required: frozenset[str]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.names
-
-
 @functools.lru_cache(maxsize=256)
 def _parameters(prototype: str) -> Sequence[Parameter]:
     """Return the parameters of a declaration."""
     return parse_prototype(prototype).parameters
-
-
-def named_arguments(function: Callable[..., Any]) -> ArgumentNames | None:
-    """Return the names of a function's parameters; None if it has ``**kwargs``."""
-    try:
-        return _named_arguments(function)
-    except TypeError:  # the function is not hashable, so the cache cannot hold it
-        return _named_arguments.__wrapped__(function)
-
-
-@functools.lru_cache(maxsize=256)
-def _named_arguments(function: Callable[..., Any]) -> ArgumentNames | None:
-    parameters = inspect.signature(function).parameters.values()
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
-        return None
-    return ArgumentNames(
-        frozenset(p.name for p in parameters),
-        frozenset(p.name for p in parameters if p.default is inspect.Parameter.empty),
-    )
 
 
 def shape_of(text: str, dims: Mapping[str, Any]) -> tuple[int, ...]:

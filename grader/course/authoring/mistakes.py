@@ -158,13 +158,13 @@ def add_mistakes(entry: Entry, mistakes: Sequence[Mistake]) -> None:
 
 def _as_toml(mistake: Mistake) -> str:
     """Return a mistake as a table of the list."""
-    lines = ["[[wrong]]", f"name = {_text(mistake.name)}"]
+    lines = ["[[wrong]]", f"name = {toml_text(mistake.name)}"]
     lines += [f"find = '''{mistake.find}'''", f"replace = '''{mistake.replace}'''"]
     if mistake.stage != "correct":
         lines += [f"stage = {json.dumps(mistake.stage)}"]
-    return "\n".join([*lines, f"says = {_text(mistake.says)}"])
+    return "\n".join([*lines, f"says = {toml_text(mistake.says)}"])
 
 
-def _text(value: str) -> str:
+def toml_text(value: str) -> str:
     """Return a string as TOML."""
     return json.dumps(value, ensure_ascii=False)

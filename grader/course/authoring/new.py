@@ -10,6 +10,7 @@ from pathlib import Path
 
 from grader.course import Course, Day
 from grader.course.authoring import from_solution
+from grader.course.authoring.mistakes import toml_text
 from grader.course.authoring.writing import write_all
 from grader.course.manifest import FILE, WANTED
 from grader.setup.errors import GraderError
@@ -83,7 +84,7 @@ def new_day(course: Course, folder: str, title: str) -> list[Path]:
             f"there is already a day {number}", f"Give {folder} another number, or remove that day from {FILE}."
         )
     file = course.root / FILE
-    block = f'[[day]]\nfolder = "{folder}"\ntitle = {_text(title)}\nsummary = ""\n'
+    block = f'[[day]]\nfolder = "{folder}"\ntitle = {toml_text(title)}\nsummary = ""\n'
     before = [day.folder for day in course.days if day.number < number]
     listed = _inserted(file, f"\n\n{block}", before[-1] if before else "")
     lesson = course.root / "lessons" / folder / "lesson.ipynb"
@@ -123,7 +124,7 @@ def new_exercise(
     )
     described = re.search(rf"^{variable}\s*=", before, re.MULTILINE)
     known = hints.read_text(encoding="utf-8") if hints.is_file() else HINTS
-    block = f'[[day.exercise]]\nname = "{variable}"\ntitle = {_text(title)}\nkind = "{kind}"\npoints = {points}\n'
+    block = f'[[day.exercise]]\nname = "{variable}"\ntitle = {toml_text(title)}\nkind = "{kind}"\npoints = {points}\n'
     block += "draft = true\n" if draft else ""
     changed = {
         tasks: before if described else with_imports(before, tasks).rstrip() + "\n" + task,
@@ -156,11 +157,6 @@ def _title(title: str) -> str:
     if not title.strip() or not title.isprintable():
         raise GraderError(f"{title!r} is not a title", "A title is one line of text.")
     return title.strip()
-
-
-def _text(value: str) -> str:
-    """Return a string as TOML."""
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _inserted(file: Path, block: str, after: str) -> str:

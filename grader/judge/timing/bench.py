@@ -33,7 +33,8 @@ from typing import Any
 import msgspec
 
 from grader.course import Course, Entry
-from grader.course.task import Call, Case, Exercise, named_arguments
+from grader.course.inputs import named
+from grader.course.task import Call, Case, Exercise
 from grader.execution.build.build import compile_kernel
 from grader.execution.jail.running import NO_JAIL, Jail
 from grader.execution.runner.answers import Done, Ended, Malformed, Refused, parse_times, why_failed
@@ -355,16 +356,13 @@ def _torch_clocks(
 
 def torch_arguments(task: Exercise, call: Call, function: Callable[..., Any], sets: int) -> list[dict[str, Any]]:
     """Return the arguments of a torch function by name, ``sets`` times; only the first shares the call's tensors."""
-    wanted = named_arguments(function)
     copies = []
     for number in range(sets):
         arguments: dict[str, Any] = dict(call.scalars)
         arguments.update({name: tensor.to(GPU, copy=number > 0) for name, tensor in call.tensors.items()})
         if task.torch_prepare is not None:
-            needed = named_arguments(task.torch_prepare)
-            named = {name: value for name, value in arguments.items() if needed is None or name in needed}
-            arguments.update(task.torch_prepare(**named))
-        copies.append({name: value for name, value in arguments.items() if wanted is None or name in wanted})
+            arguments.update(task.torch_prepare(**named(task.torch_prepare, arguments)))
+        copies.append(named(function, arguments))
     return copies
 
 

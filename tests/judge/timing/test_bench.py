@@ -13,6 +13,7 @@ import torch
 from grader import course
 from grader.cli.app import run
 from grader.course import Entry
+from grader.course.inputs import named
 from grader.execution.jail.running import NO_JAIL
 from grader.execution.runner.buffers import prepare
 from grader.execution.runner.client import Child
@@ -393,8 +394,7 @@ def test_torch_is_timed_on_the_same_task(name: str) -> None:
     for function in (task.torch_prepare, task.torch_baseline):
         if function is None:
             continue
-        wanted = b.named_arguments(function)
-        result = function(**{key: value for key, value in arguments.items() if wanted is None or key in wanted})
+        result = function(**named(function, arguments))
         if function is task.torch_prepare:
             arguments.update(result)
     expected = task.expected(call)
