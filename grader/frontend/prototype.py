@@ -30,7 +30,7 @@ _SPELLINGS = {
     "bool": "bool",
 }
 """The C++ types for each short name (see ``dtypes.py``). A pointer to a vector type takes a tensor of scalars."""
-_DTYPES = {" ".join(sorted(each.split())): name for name, types in _SPELLINGS.items() for each in types.split(", ")}
+DTYPE_OF = {" ".join(sorted(each.split())): name for name, types in _SPELLINGS.items() for each in types.split(", ")}
 """The short name of each C++ type, which is spelled without const, with its words sorted."""
 
 _ARITHMETIC_WORDS = {"signed", "unsigned", "int", "long", "short", "char", "double", "float", "bool"}
@@ -223,7 +223,7 @@ def _parameter(tokens: Sequence[Token], where: str) -> Parameter:
     if base and base[0] in _STREAM_TYPES and stars == 0:
         return Parameter(name, "cudaStream_t", "stream", "")
     spelled = " ".join(base)
-    dtype = _DTYPES.get(" ".join(sorted(base)), "any" if spelled == "void" else "")
+    dtype = DTYPE_OF.get(" ".join(sorted(base)), "any" if spelled == "void" else "")
     if not dtype:
         raise PrototypeError(
             f"{where}: the parameter '{written}' has a type that Python cannot pass",

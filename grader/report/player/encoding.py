@@ -29,6 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.frontend.dtypes import ITEM_BYTES
+from grader.frontend.prototype import DTYPE_OF
 from grader.simulator.recording import ACCESSES, BLOCK, LANES, Event, Recording
 from grader.simulator.report_format import EVENT_KINDS, RecordedMemory
 from grader.verdict.finding import Finding, Side
@@ -38,35 +40,9 @@ KINDS = [*dict.fromkeys(EVENT_KINDS.values()), "warp_wait"]
 MOST_EVENTS = 5000
 MOST_PLACES = 100
 """The maximum number of events to consider for each side of a race."""
-_TYPES = {
-    "float": ("f", 4),
-    "double": ("d", 8),
-    "int": ("i", 4),
-    "unsigned": ("I", 4),
-    "half": ("e", 2),
-    "__nv_bfloat16": ("bf16", 2),
-    "long": ("q", 8),
-    "char": ("b", 1),
-    "short": ("h", 2),
-}
-"""The format and size of values by C++ type. A declaration's type is the first word in it that is a key here."""
-_ALIASES = {
-    "float2": "float",
-    "float4": "float",
-    "__half": "half",
-    "half2": "half",
-    "__half2": "half",
-    "nv_bfloat16": "__nv_bfloat16",
-    "bf16": "__nv_bfloat16",
-    "__nv_bfloat162": "__nv_bfloat16",
-    "int4": "int",
-    "int2": "int",
-    "int8_t": "char",
-    "int32_t": "int",
-    "uint32_t": "unsigned",
-    "uint64_t": "long",
-    "int64_t": "long",
-}
+_FORMATS = {"f64": "d", "f32": "f", "f16": "e", "bf16": "bf16", "i64": "q", "u64": "Q", "i32": "i", "u32": "I"}
+_FORMATS |= {"i16": "h", "u16": "H", "i8": "b", "u8": "B", "bool": "B"}
+"""The format of values, as in the module ``struct``, by the short name of their dtype."""
 
 
 @dataclass
@@ -155,7 +131,7 @@ class _Memory:
 
     def __init__(self, memory: RecordedMemory, source: str) -> None:
         self.memory = memory
-        self.format, self.element = _TYPES["float"]
+        self.format, self.element = _FORMATS["f32"], ITEM_BYTES["f32"]
         self.name = memory.name or f"{memory.space} memory"
         if memory.space == "shared":
             self._read_declaration(source)
@@ -178,8 +154,9 @@ class _Memory:
         if not found:
             return
         self.name = found[2]
-        words = [_ALIASES.get(word, word) for word in re.findall(r"\w+", found[1])]
-        self.format, self.element = next((_TYPES[word] for word in words if word in _TYPES), _TYPES["float"])
+        dtypes = [DTYPE_OF.get(word, "") for word in re.findall(r"\w+", found[1])]
+        dtype = next((dtype for dtype in dtypes if dtype in _FORMATS), "f32")
+        self.format, self.element = _FORMATS[dtype], ITEM_BYTES[dtype]
 
     def values(self, event: Event) -> list[Any]:
         """Return all values of an event; nothing for a read whose values follow from earlier writes."""
