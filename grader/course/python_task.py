@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from grader.course.task import Case, Exercise, Input, Output
 from grader.setup.errors import GraderError
@@ -25,35 +27,24 @@ Draw = Callable[[random.Random], str]
 """A function that draws operations."""
 
 
-class Raised(Protocol):
+class Raised(Struct, frozen=True):
     """An exception of the learner's code."""
 
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of its class and base classes."""
-
-    @property
-    def says(self) -> str:
-        """Its message."""
-
-    @property
-    def line(self) -> int:
-        """The line of the learner's file, 0 if unknown."""
+    names: list[str]
+    """The names of its class and base classes."""
+    says: str
+    line: int
+    """The line of the learner's file, 0 if unknown."""
 
 
-class Seen(Protocol):
+class Seen(Struct, frozen=True):
     """The outcome of a call: a value or an exception.
 
     Lists, texts and integers are themselves. Another object is a dict: its ``type``, and the ``fields`` of a dataclass.
     """
 
-    @property
-    def value(self) -> Any:
-        """The result."""
-
-    @property
-    def raised(self) -> Raised | None:
-        """The exception; None if there is none."""
+    value: Any = None
+    raised: Raised | None = None
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from grader.course.python_task import OPERATIONS, Model, Operation, PythonExercise, Raised, parse, said
+from grader.course.python_task import OPERATIONS, Model, Operation, PythonExercise, Raised, Seen, parse, said
 from grader.course.task import Case
-from grader.execution.python.child import Answer, Outcome, Python, Step, new_python
+from grader.execution.python.child import Answer, Python, Step, new_python
 from grader.execution.python.interpreter import find_interpreter
 from grader.execution.runner.answers import Ended
 from grader.execution.runner.tiers import in_force
@@ -169,7 +169,7 @@ class _Correct:
         for done, (operation, step) in enumerate(zip(operations, answer.steps[1:]), 1):
             if says := self._judge(model, operation, step):
                 return _Wrong(sizes, list(operations[:done]), f"{operation}: {says}", OPERATIONS, answer.printed)
-        first = answer.steps[0].outcome if answer.steps else Outcome()
+        first = answer.steps[0].outcome if answer.steps else Seen()
         if first.raised is not None:
             return _Wrong(
                 sizes, [], f"{self.task.creates}(...) raises {said(first.raised)}", OPERATIONS, answer.printed

@@ -7,7 +7,6 @@ newest version of the file, and replaces it by one rename. An unreadable file is
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import time
@@ -16,6 +15,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from grader.course.manifest import former_names
 from grader.setup.errors import GraderError
@@ -29,8 +30,7 @@ except ImportError:  # a platform without file locks: the rename still makes wri
 VERSION = 1
 
 
-@dataclass
-class ExerciseProgress:
+class ExerciseProgress(msgspec.Struct):
     """The progress of one exercise: the number of checks, whether it ever passed, the number of hints shown."""
 
     checks: int = 0
@@ -41,6 +41,13 @@ class ExerciseProgress:
     last_failed_stage: str = ""
     """The stage at which the last check stopped; empty if it passed."""
     hints_shown: int = 0
+
+
+class _File(msgspec.Struct):
+    """The content of the file. Unknown fields are dropped."""
+
+    exercises: dict[str, ExerciseProgress]
+    version: int = VERSION
 
 
 @dataclass
@@ -72,10 +79,10 @@ class ProgressFile:
         except (OSError, UnicodeDecodeError) as error:
             return self._set_aside(error)
         try:
-            progress = _parse(json.loads(text))
-        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            kept = msgspec.json.decode(text, type=_File)
+        except (msgspec.DecodeError, RecursionError) as error:
             return self._set_aside(error)
-        return _renamed(progress, former_names(self.folder.parent)[1])
+        return _renamed(Progress(kept.exercises), former_names(self.folder.parent)[1])
 
     def record_check(self, name: str, passed: bool, failed_stage: str = "") -> ExerciseProgress:
         """Count one check. An exercise that passed once stays passed."""
@@ -110,10 +117,7 @@ class ProgressFile:
             _lock(lock)
             progress = self.read()
             yield progress
-            data = {
-                "version": VERSION,
-                "exercises": {name: dataclasses.asdict(entry) for name, entry in sorted(progress.exercises.items())},
-            }
+            data = msgspec.to_builtins(_File(dict(sorted(progress.exercises.items()))))
             try:
                 replace_file(self.path, f"{json.dumps(data, indent=2)}\n".encode())
             except OSError as error:
@@ -146,19 +150,6 @@ def _lock(file: Any) -> None:
             return
         except OSError:
             time.sleep(0.02)
-
-
-def _parse(data: dict[str, Any]) -> Progress:
-    """Parse progress from JSON; unknown fields are dropped, wrong types are an error."""
-    known = {item.name: item for item in dataclasses.fields(ExerciseProgress)}
-    progress = Progress()
-    for name, values in data["exercises"].items():
-        entry = ExerciseProgress(**{key: value for key, value in values.items() if key in known})
-        for key in known:
-            if type(getattr(entry, key)) is not type(getattr(ExerciseProgress(), key)):
-                raise TypeError(f"{name}: {key} is {getattr(entry, key)!r}")
-        progress.exercises[str(name)] = entry
-    return progress
 
 
 def _renamed(progress: Progress, former: Mapping[str, str]) -> Progress:

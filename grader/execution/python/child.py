@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from grader.course.python_task import Raised, Seen
 from grader.execution.jail.running import Jail, Start
 from grader.execution.jail.staging import reachable
 from grader.execution.python.interpreter import Interpreter
@@ -23,28 +24,11 @@ MOST_BYTES = 4 << 20
 """The maximum size of the outcomes of one script."""
 
 
-class Raised(msgspec.Struct, frozen=True):
-    """An exception of the learner's code."""
-
-    names: list[str]
-    """The names of its class and base classes."""
-    says: str
-    line: int
-    """The line of the learner's file, 0 if unknown."""
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """The result of a call: a value or an exception."""
-
-    value: Any = None
-    raised: Raised | None = None
-
-
 class Step(msgspec.Struct, frozen=True):
     """The outcome of an operation, and what was read after it."""
 
-    outcome: Outcome
-    views: dict[str, dict[str, Outcome]] = {}
+    outcome: Seen
+    views: dict[str, dict[str, Seen]] = {}
 
 
 class Module(msgspec.Struct, frozen=True):

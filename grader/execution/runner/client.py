@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from grader.execution.jail.running import NO_JAIL, Jail, Start
-from grader.execution.runner import exit_status
 from grader.execution.runner.answers import MOST_BYTES, Answer, Ended, Malformed, Refused, clean, parse
-from grader.execution.runner.printed import Printed
-from grader.execution.runner.usage import TimeLimit, Usage
+from grader.execution.runner.process import Printed, TimeLimit, Usage, how_ended
 from grader.setup.errors import GraderError
 
 SIMULATOR_MEGABYTES = 8192
@@ -181,7 +179,7 @@ class Child:
                 return Ended("exit", f"it closed its connection instead of {self.returning}")
         if self.jail.tier == "bwrap" and 128 < status < 128 + signal.NSIG:
             status = 128 - status  # bubblewrap returns 128 plus the signal's number
-        return exit_status.describe(status, self.returning)
+        return how_ended(status, self.returning)
 
     def _answer_soon(self, sock: socket.socket) -> bytes:
         """Poll for an answer for two seconds; empty if none arrives or the child ends."""

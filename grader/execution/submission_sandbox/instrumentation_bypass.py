@@ -12,7 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from grader.execution.submission_sandbox import forbidden_identifiers
 from grader.frontend import kernel_definitions
@@ -23,8 +23,10 @@ from grader.frontend.macros import unexpanded_with
 from grader.frontend.rewrite import COPIES
 from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.tokens import Source, Token
-from grader.frontend.toolchain.compilers import Compiler
 from grader.frontend.toolchain.process import Command, RunCommand
+
+if TYPE_CHECKING:
+    from grader.execution.build.build import BuildPlan
 
 # A directive that changes line numbers or the file name, in every spelling that a preprocessor accepts. A number sign
 # followed by a comment also matches, because the comment may hide such a directive.
@@ -40,24 +42,7 @@ _KEPT = ("__global__", "__device__", "__host__", "__forceinline__", *_CHECKED)
 _LINEMARKER = re.compile(r'# [0-9]+ "([^"]*)"')
 
 
-class Plan(Protocol):
-    """The parts of a ``BuildPlan`` that are searched. Importing ``BuildPlan`` here would be a circular import."""
-
-    @property
-    def source(self) -> Source: ...
-    @property
-    def original(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def compiler(self) -> Compiler: ...
-    @property
-    def flags(self) -> tuple[str, ...]: ...
-    @property
-    def include_dirs(self) -> tuple[Path, ...]: ...
-
-
-def unchecked_word(plan: Plan, run: RunCommand) -> str:
+def unchecked_word(plan: BuildPlan, run: RunCommand) -> str:
     """Return the first word in a kernel file that would disable checks; empty if there is none."""
     source = plan.source
     tokens = [*source.tokens, *(token for macro in source.macros for token in macro.body)]
@@ -73,7 +58,7 @@ def unchecked_word(plan: Plan, run: RunCommand) -> str:
     return ""
 
 
-def _glued_word(plan: Plan, run: RunCommand) -> str:
+def _glued_word(plan: BuildPlan, run: RunCommand) -> str:
     """Return a forbidden word that appears only after macros have pasted it together, or put it into an attribute."""
     expanded = Source(_expanded(plan.original, plan, run))
     # The simulator's own macros also expand to forbidden words, for example threadIdx to ``sim::``. Expand the file
@@ -100,7 +85,7 @@ def _bypassing_words(source: Source) -> Iterator[str]:
     yield from forbidden_identifiers.refused_words(source)
 
 
-def kernel_attributes(plan: Plan, run: RunCommand) -> dict[tuple[str, str], list[str]]:
+def kernel_attributes(plan: BuildPlan, run: RunCommand) -> dict[tuple[str, str], list[str]]:
     """Return the arguments of attributes that only the compiler's preprocessor can find, by attribute and kernel.
 
     The front end cannot expand a macro that has several definitions, or one that is defined in an ``#if``. The result
@@ -118,7 +103,7 @@ def kernel_attributes(plan: Plan, run: RunCommand) -> dict[tuple[str, str], list
     return {key: first for key, (first, *others) in found.items() if first and all(one == first for one in others)}
 
 
-def hides_attribute(plan: Plan, run: RunCommand) -> str:
+def hides_attribute(plan: BuildPlan, run: RunCommand) -> str:
     """Return an attribute of a kernel that the front end has not found, because of a macro; empty if there is none."""
     source = plan.source
     written = any(attribute in plan.original for attribute in _CHECKED) or _GLUE.search(plan.original)
@@ -152,7 +137,7 @@ def renumbers_lines(text: str) -> bool:
     return bool(_RENUMBERS.search(_SPLICE.sub("", text)))
 
 
-def _expanded(text: str, plan: Plan, run: RunCommand) -> str:
+def _expanded(text: str, plan: BuildPlan, run: RunCommand) -> str:
     """Return the preprocessed text without the text of headers. CUDA's keywords, such as __global__, are kept."""
     kept = "".join(f"#undef {word}\n" for word in _KEPT)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,10 +1,13 @@
-"""The processor time, memory and state of a child process, as the system measures them. A child cannot change them."""
+"""The state of a child process, which only the system reports: resources, printed text, and exit status."""
 
 from __future__ import annotations
 
 import os
+import signal
 import time
 from dataclasses import dataclass
+
+from grader.execution.runner.answers import MOST_PRINTED, Ended, clean
 
 
 @dataclass
@@ -70,3 +73,41 @@ class TimeLimit:
             self._asleep += wall - self._seen
         self._seen = wall
         return over and (self.usage.cpu_seconds() > self.seconds or self._asleep > 2 * self.seconds)
+
+
+class Printed:
+    """A file in memory to which a child process prints."""
+
+    def __init__(self) -> None:
+        self.file = os.memfd_create("grader-printed", os.MFD_CLOEXEC)
+        self._seen = 0
+
+    def new(self) -> str:
+        """Return the text printed since the last call, without control characters, truncated if long."""
+        size = os.fstat(self.file).st_size
+        content = os.pread(self.file, max(0, min(size - self._seen, 4 * MOST_PRINTED)), self._seen)
+        self._seen = size
+        return clean(content.decode(errors="replace"))
+
+    def close(self) -> None:
+        """Free the memory."""
+        os.close(self.file)
+
+
+_SIGNALS: dict[int, tuple[str, str]] = {
+    signal.SIGSEGV: ("crash", "it crashed: an access to memory that it does not own (SIGSEGV)"),
+    signal.SIGBUS: ("crash", "it crashed: an access to memory that does not exist (SIGBUS)"),
+    signal.SIGFPE: ("crash", "it crashed: a division by zero or another arithmetic fault (SIGFPE)"),
+    signal.SIGILL: ("crash", "it crashed: an illegal instruction (SIGILL)"),
+    signal.SIGABRT: ("crash", "it aborted (SIGABRT): a failed assert, an uncaught exception, or corrupted memory"),
+    signal.SIGXFSZ: ("output", "it printed more than 16 MB"),
+    signal.SIGXCPU: ("timeout", "it used up its processor time: an infinite loop, or far too slow"),
+    signal.SIGKILL: ("crash", "the system killed it, most likely because memory ran out (SIGKILL)"),
+}
+
+
+def how_ended(status: int, returning: str) -> Ended:
+    """Return why a process ended with this status: negative for a signal. ``returning`` is what it should have done."""
+    if status >= 0:
+        return Ended("exit", f"it ended the process with exit code {status} instead of {returning}")
+    return Ended(*_SIGNALS.get(-status, ("crash", f"it was ended by signal {-status}")))
