@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
+from grader.frontend.tokens import Source, Token, closing
 from grader.report.notebook.panel import Output
 from grader.setup.errors import GraderError
 
@@ -67,79 +69,54 @@ def show_source(file: str | Path, *names: str, part: str = "", folded: str = "")
 
 def statement(text: str, beginning: str, file: str = "the file") -> str:
     """Return the statement that begins with ``beginning``, up to the line with the brace that closes its block."""
-    masked = _masked(text)
+    source = Source(text)
     found = re.search(rf"^[ \t]*{re.escape(beginning)}", text, re.MULTILINE)
-    opening = masked.find("{", found.start()) if found else -1
-    if found is None or opening < 0:
+    braces = [
+        i for i, token in enumerate(source.tokens) if found and token.start >= found.start() and token.text == "{"
+    ]
+    opened = next(iter(braces), None)
+    if found is None or opened is None:
         raise GraderError(f"{file} has no statement with a block that begins with {beginning!r}")
-    end = text.find("\n", _matching_brace(masked, opening))
+    first, last = source.line(found.start()), _last_line(source, opened)
     indent = found[0].removesuffix(beginning)
-    lines = text[found.start() : end if end >= 0 else len(text)].splitlines()
     # Remove the indentation. Preprocessor lines have none, so removeprefix does not change them.
-    return "\n".join(line.removeprefix(indent) for line in lines)
+    return "\n".join(line.removeprefix(indent) for line in text.splitlines()[first - 1 : last])
 
 
 def function(text: str, name: str, file: str = "the file") -> str:
     """Return one function or struct of a C++ source, from the comment above it to its closing brace."""
-    masked = _masked(text)
-    struct = re.search(rf"\b(?:struct|class|union)\b[^;{{()]*(?:\([^)]*\)[^;{{()]*)?\b{re.escape(name)}\s*\{{", masked)
-    if struct:
-        return _dedent_start(text, masked, struct.start(), _matching_brace(masked, struct.end() - 1))
-    for match in re.finditer(rf"\b{re.escape(name)}\s*\(", masked):
-        opening = _parameters_end(masked, match.end() - 1)
-        if opening is None:
+    source = Source(text)
+    bodies = {source.tokens[i].text: (i, opened) for i, opened in reversed(list(_bodies(source.tokens)))}
+    if name not in bodies:
+        raise GraderError(f"{file} defines no function {name!r}", f"The defined functions are: {', '.join(bodies)}.")
+    named, opened = bodies[name]
+    start = named
+    while start and source.tokens[start - 1].text not in (";", "{", "}"):
+        start -= 1
+    first = source.line(source.tokens[start].start)
+    above = source.line(source.tokens[start - 1].end) if start else 0
+    while first - 1 > above and (line := source.line_text(first - 1).strip()) and not line.startswith("#"):
+        first -= 1  # a comment directly above belongs to the function
+    return "\n".join(text.splitlines()[first - 1 : _last_line(source, opened)])
+
+
+def _bodies(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    """Yield the index of the name of each function and struct, and that of the brace that opens its body."""
+    for i, token in enumerate(tokens[:-1]):
+        if token.kind != "word" or token.text in ("if", "constexpr", "for", "while", "switch"):
             continue
-        end = _matching_brace(masked, opening)
-        return _dedent_start(text, masked, match.start(), end)
-    defined = re.findall(r"\b(\w+)\s*\([^;{}()]*\)\s*\{", masked)
-    known = ", ".join(dict.fromkeys(word for word in defined if word not in ("if", "for", "while", "switch")))
-    raise GraderError(f"{file} defines no function {name!r}", f"The defined functions are: {known or 'none'}.")
+        after = i + 1
+        if tokens[after].text == "(":
+            after = (closing(tokens, after) or i) + 1
+            while after < len(tokens) and tokens[after].kind == "word":
+                after += 1
+        elif not {"struct", "class", "union"} & {before.text for before in tokens[max(0, i - 8) : i]}:
+            continue
+        if after < len(tokens) and tokens[after].text == "{":
+            yield i, after
 
 
-def _masked(text: str) -> str:
-    """Replace comments and literals by blanks, so that braces in them do not count."""
-    pattern = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
-    return pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
-
-
-def _parameters_end(masked: str, opening: int) -> int | None:
-    """Return the position of the brace that opens the body after a parameter list; None if there is no body."""
-    depth = 0
-    for position in range(opening, len(masked)):
-        depth += (masked[position] == "(") - (masked[position] == ")")
-        if depth == 0:
-            brace = re.match(r"[\s\w]*\{", masked[position + 1 :])
-            return position + brace.end() if brace else None
-    return None
-
-
-def _matching_brace(masked: str, opening: int) -> int:
-    depth = 0
-    for position in range(opening, len(masked)):
-        depth += (masked[position] == "{") - (masked[position] == "}")
-        if depth == 0:
-            return position + 1
-    return len(masked)
-
-
-def _dedent_start(text: str, masked: str, name_at: int, end: int) -> str:
-    """Return the lines of a function from its template line, attributes and comment to ``end``."""
-    # Everything since the last statement or brace at file level is part of the declaration.
-    start = max(masked.rfind(character, 0, name_at) for character in ";}") + 1
-    lines_before = text[:name_at].count("\n")
-    lines = text.splitlines()
-    first = text[:start].count("\n")
-    while first < lines_before and (not lines[first].strip() or lines[first].lstrip().startswith("#")):
-        first += 1
-    # If a statement ends on the first line, it belongs to the previous declaration: skip this line.
-    line_start = text.rfind("\n", 0, start) + 1
-    if first == text[:start].count("\n") and masked[line_start:start].strip():
-        first += 1
-        while first < lines_before and (not lines[first].strip() or lines[first].lstrip().startswith("#")):
-            first += 1
-    # A comment that is followed by an empty line is about something else.
-    for number in range(lines_before - 1, first - 1, -1):
-        if not lines[number].strip() or lines[number].lstrip().startswith("#"):
-            first = number + 1
-            break
-    return "\n".join(lines[first : text[:end].count("\n") + 1])
+def _last_line(source: Source, opened: int) -> int:
+    """Return the line of the brace that closes the one at token ``opened``."""
+    closed = closing(source.tokens, opened)
+    return source.line(source.tokens[-1 if closed is None else closed].start)
