@@ -2,7 +2,8 @@
 
 ``python -m tests.gpu.compare_counters --out FILE.json [NAME...]`` on a machine with a GPU, nvcc, ncu and g++. Each call
 is run on the simulator and, under ``ncu``, on the GPU, with the same inputs. The counters of all kernels of a call are
-summed. ``--again`` updates the simulator's counters of a record and needs no GPU.
+summed. If names are given, only the rows of these calls are replaced in the file. ``--again`` updates the simulator's
+counters of a record and needs no GPU.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from grader.course import course_root
 from grader.judge.timing.sources import write_record
-from tests.gpu.counted import Counted, build_ahead, counted, runnable
+from tests.gpu.counted import Counted, build_ahead, counted, replace_rows, runnable
 
 _MULTICAST = "l1tex__m_l1tex2xbar_read_requests_mem_global_op_tma_ld_dest_multicast"
 """The metric of TMA multicast requests, whose data go to several blocks of a cluster.
@@ -247,7 +248,9 @@ def main() -> int:
     rows = compare(items, on_the_simulator(items), on_the_gpu(arguments.names))
     show(rows)
     if arguments.out:
-        write_record(arguments.out, {**versions(), "rows": rows}, course_root())
+        renewed = replace_rows(arguments.out, rows, items) if arguments.names else None
+        rows.sort(key=lambda row: str(row["name"]).partition("/")[0])  # by day; a new call comes last in its day
+        write_record(arguments.out, {**versions(), "rows": rows}, course_root(), renewed)
     return 0
 
 

@@ -6,6 +6,7 @@ exercises; and the transposes and matrix products of day 4's lesson, which have 
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -65,6 +66,14 @@ def runnable(items: Iterable[Counted]) -> Iterator[Counted]:
             yield item
         else:
             print(f"{item.name} needs {item.architecture}: left out on {here}", file=sys.stderr)
+
+
+def replace_rows(path: Path, rows: list[dict[str, Any]], items: Iterable[Counted]) -> tuple[str, ...]:
+    """Add to ``rows`` what a record has of other calls, in the record's order; return the sources of ``items``."""
+    new = {(row["name"], row.get("size")): row for row in rows}
+    kept = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+    rows[:] = [new.pop((row["name"], row.get("size")), row) for row in kept] + list(new.values())
+    return tuple({item.file.relative_to(course_root()).as_posix() for item in items})
 
 
 def build_ahead(files: Iterable[Path]) -> None:
