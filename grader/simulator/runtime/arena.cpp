@@ -14,6 +14,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "growable.h"
+
 namespace sim::arena {
 
 namespace {
@@ -83,14 +85,7 @@ bool reserve() {
 }
 
 size_t index_of(const void* base) {  // index of the live span that starts at base; span_count if there is none
-    size_t low = 0, high = span_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (spans[middle].base < base)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = partition_point(span_count, [=](size_t i) { return spans[i].base < base; });
     return low < span_count && spans[low].base == base && spans[low].live ? low : span_count;
 }
 

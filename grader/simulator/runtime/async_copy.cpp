@@ -72,25 +72,15 @@ void CopyGroups<Copy>::perform_until(uint64_t added) {
 template class CopyGroups<Copy>;
 template class CopyGroups<BulkCopy>;
 
-[[noreturn]] void out_of_copies(const void* address) {
-    raise_fault(events::FaultKind::out_of_memory, 2, nullptr, address,
-                "the simulator is out of memory for pending asynchronous copies");
-}
-
 namespace {
 
 AsyncCopies& copies_of(Thread& self) {
     if (!self.async_copies) self.async_copies = new (std::nothrow) AsyncCopies();
-    if (!self.async_copies) out_of_copies(self.call_address);
+    if (!self.async_copies) out_of_memory(self.call_address, too_many_copies);
     return *self.async_copies;
 }
 
 // Returns the running thread, and records the call's return address; null in host code.
-Thread* enter(const void* caller) {
-    if (current_thread) current_thread->call_address = caller;
-    return current_thread;
-}
-
 bool checked(const Thread& self) { return self.block->checked; }
 
 }  // namespace
@@ -101,7 +91,7 @@ void async_copy(void* shared, const void* global, size_t bytes, size_t zero_fill
     if (zero_fill > bytes) zero_fill = bytes;
     if (checked(*self)) events::async_copy(*self, shared, global, bytes, zero_fill, self->call_address);
     Copy copy = {shared, global, static_cast<unsigned>(bytes), static_cast<unsigned>(zero_fill)};
-    if (!copies_of(*self).copies.add(copy)) out_of_copies(self->call_address);
+    if (!copies_of(*self).copies.add(copy)) out_of_memory(self->call_address, too_many_copies);
 }
 
 void async_copy_commit() {
@@ -129,7 +119,7 @@ void bulk_store(Site site, void* global, const void* shared, uint32_t bytes) {
 void start_store(Thread& self, const BulkCopy& copy) {
     if (copy.reduction != Reduction::none) in_block_order("its threads use atomic operations");
     if (checked(self)) events::bulk_store(self, copy, self.call_address);
-    if (!copies_of(self).bulk_stores.add(copy)) out_of_copies(self.call_address);
+    if (!copies_of(self).bulk_stores.add(copy)) out_of_memory(self.call_address, too_many_copies);
 }
 
 void bulk_commit() {

@@ -118,11 +118,11 @@ cudaGraphNodeType type_of(const Operation& operation) {
 void depend_on_known(CUgraphNode_st& node) {
     NodeSet last;
     for (CUgraphNode_st* other = node.previous; other; other = other->previous)
-        if (node.known.at(other->slot) == other->place) last.add(other);
+        if (node.known.at(other->slot) == other->place) last.push(other);
     for (size_t i = last.size(); i-- > 0;) {
         bool implied = false;
-        for (size_t k = 0; k < last.size(); ++k) implied |= last[k]->known.covers(last[i]->slot, last[i]->place);
-        if (!implied) node.before.add(last[i]);
+        for (const CUgraphNode_st* other : last) implied |= other->known.covers(last[i]->slot, last[i]->place);
+        if (!implied) node.before.push(last[i]);
     }
 }
 

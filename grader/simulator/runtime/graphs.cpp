@@ -3,60 +3,41 @@
 namespace sim {
 
 void OperationList::add(const Operation& operation) {
-    auto* entry = new Entry{operation, nullptr};
-    LaunchBody& body = entry->operation.body;
+    LaunchBody& body = operations_.push(operation).body;
     if (operation.kind == OperationKind::kernel) body.context = body.clone(body.context);
-    (last_ ? last_->next : first_) = entry;
-    last_ = entry;
 }
 
 void OperationList::copy(const OperationList& other) {
     if (this == &other) return;
     clear();
-    for (const Entry* entry = other.first_; entry; entry = entry->next) add(entry->operation);
+    for (const Operation& operation : other) add(operation);
 }
 
 void OperationList::take(OperationList& other) {
     clear();
-    first_ = other.first_;
-    last_ = other.last_;
-    other.first_ = other.last_ = nullptr;
+    operations_.append(other.begin(), other.operations_.size());
+    other.operations_.clear();
 }
 
 void OperationList::clear() {
-    while (first_) {
-        Entry* next = first_->next;
-        const LaunchBody& body = first_->operation.body;
-        if (first_->operation.kind == OperationKind::kernel) body.destroy(body.context);
-        delete first_;
-        first_ = next;
-    }
-    last_ = nullptr;
+    for (const Operation& operation : operations_)
+        if (operation.kind == OperationKind::kernel) operation.body.destroy(operation.body.context);
+    operations_.clear();
 }
 
 bool NodeSet::has(const CUgraphNode_st* node) const {
-    for (size_t i = 0; i < size_; ++i)
-        if (nodes_[i] == node) return true;
+    for (const CUgraphNode_st* one : *this)
+        if (one == node) return true;
     return false;
 }
 
-void NodeSet::add(CUgraphNode_st* node) {
-    if (size_ == room_) {
-        room_ = room_ ? 2 * room_ : 4;
-        auto** grown = static_cast<CUgraphNode_st**>(realloc(nodes_, room_ * sizeof *nodes_));
-        if (!grown) abort();
-        nodes_ = grown;
-    }
-    nodes_[size_++] = node;
-}
-
 bool NodeSet::remove(const CUgraphNode_st* node) {
-    size_t kept = 0;
-    for (size_t i = 0; i < size_; ++i)
-        if (nodes_[i] != node) nodes_[kept++] = nodes_[i];
-    bool found = kept < size_;
-    size_ = kept;
-    return found;
+    for (size_t i = 0; i < size(); ++i) {
+        if ((*this)[i] != node) continue;
+        Growable::remove(i);
+        return true;
+    }
+    return false;
 }
 
 namespace graphs {
@@ -99,7 +80,7 @@ class Scheduler {
                 if (placed[node->position] || !ready(*node, placed)) continue;
                 Clock& after = done[node->position];
                 after = known;
-                for (size_t i = 0; i < node->before.size(); ++i) after.join(done[node->before[i]->position]);
+                for (const CUgraphNode_st* before : node->before) after.join(done[before->position]);
                 if (!node->child)
                     place(node, after);
                 else
@@ -116,8 +97,8 @@ class Scheduler {
 
   private:
     static bool ready(const CUgraphNode_st& node, const bool* placed) {
-        for (size_t i = 0; i < node.before.size(); ++i)
-            if (!placed[node.before[i]->position]) return false;
+        for (const CUgraphNode_st* before : node.before)
+            if (!placed[before->position]) return false;
         return true;
     }
 
@@ -169,8 +150,7 @@ CUgraph_st* clone(const CUgraph_st& graph) {
         copy->child->embedded = true;
     }
     for (CUgraphNode_st* node = graph.first; node; node = node->next)
-        for (size_t i = 0; i < node->before.size(); ++i)
-            copies[node->position]->before.add(copies[node->before[i]->position]);
+        for (const CUgraphNode_st* before : node->before) copies[node->position]->before.push(copies[before->position]);
     delete[] copies;
     return made;
 }

@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "cuda_runtime_api.h"
+#include "growable.h"
 #include "operation.h"
 
 namespace sim {
@@ -11,42 +12,23 @@ namespace sim {
 class OperationList {
   public:
     OperationList() = default;
-    OperationList(const OperationList&) = delete;
-    OperationList& operator=(const OperationList&) = delete;
     ~OperationList() { clear(); }
 
-    struct Entry {
-        Operation operation;
-        Entry* next;
-    };
-    const Entry* first() const { return first_; }
+    const Operation* begin() const { return operations_.begin(); }
+    const Operation* end() const { return operations_.end(); }
     void add(const Operation& operation);  // copies the kernel's arguments
     void copy(const OperationList& other);
     void take(OperationList& other);
 
   private:
     void clear();
-    Entry* first_ = nullptr;
-    Entry* last_ = nullptr;
+    Growable<Operation> operations_;
 };
 
 // Nodes in insertion order.
-class NodeSet {
-  public:
-    NodeSet() = default;
-    NodeSet(const NodeSet&) = delete;
-    NodeSet& operator=(const NodeSet&) = delete;
-    ~NodeSet() { free(nodes_); }
-
-    size_t size() const { return size_; }
-    CUgraphNode_st* operator[](size_t i) const { return nodes_[i]; }
+struct NodeSet : Growable<CUgraphNode_st*> {
     bool has(const CUgraphNode_st* node) const;
-    void add(CUgraphNode_st* node);
     bool remove(const CUgraphNode_st* node);
-
-  private:
-    CUgraphNode_st** nodes_ = nullptr;
-    size_t size_ = 0, room_ = 0;
 };
 
 }  // namespace sim

@@ -26,7 +26,7 @@ cudaError_t invalid(const char* call, const char* why, const void* caller) {
 
 // Returns cudaSuccess if the call submitted an operation, else `error`.
 cudaError_t collected(const graphs::Collector& collector, cudaError_t error) {
-    return collector.collected.first() ? cudaSuccess : error;
+    return collector.collected.begin() != collector.collected.end() ? cudaSuccess : error;
 }
 
 cudaError_t collect(const char* call, const cudaKernelNodeParams* params, graphs::Collector& collector,
@@ -97,7 +97,7 @@ cudaError_t new_node(const char* call, cudaGraphNode_t* result, cudaGraph_t grap
         return invalid(call, "a node in the list of dependencies is not in this graph", caller);
     CUgraphNode_st* node = graphs::add(*graph, type);
     for (size_t i = 0; i < count; ++i)
-        if (!node->before.has(before[i])) node->before.add(before[i]);
+        if (!node->before.has(before[i])) node->before.push(before[i]);
     *result = node;
     return cudaSuccess;
 }
@@ -287,7 +287,7 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* f
     for (size_t i = 0; i < count; ++i) {
         if (from[i] == to[i]) return invalid(call, "a node cannot depend on itself", CALLER);
         if (to[i]->before.has(from[i])) return invalid(call, "the dependency exists already", CALLER);
-        to[i]->before.add(from[i]);
+        to[i]->before.push(from[i]);
     }
     return cudaSuccess;
 }
@@ -326,7 +326,7 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGrap
     return answer_of("cudaGraphGetEdges", graphs::find(graph), executables::no_graph, {from, to, edges, 0}, count,
                      CALLER, [=](Answer& answer) {
                          for (CUgraphNode_st* node = graph->first; node; node = node->next)
-                             for (size_t i = 0; i < node->before.size(); ++i) answer.put(node->before[i], node);
+                             for (CUgraphNode_st* before : node->before) answer.put(before, node);
                      });
 }
 
@@ -335,7 +335,7 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* 
     DeviceLock lock;
     return answer_of("cudaGraphNodeGetDependencies", graphs::find(node), no_node, {nodes, nullptr, edges, 0}, count,
                      CALLER, [=](Answer& answer) {
-                         for (size_t i = 0; i < node->before.size(); ++i) answer.put(node->before[i]);
+                         for (CUgraphNode_st* before : node->before) answer.put(before);
                      });
 }
 

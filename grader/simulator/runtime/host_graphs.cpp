@@ -92,8 +92,8 @@ cudaError_t launch(CUgraphExec_st& graph, CUstream_st& stream) {
         const Step& step = graph.schedule.steps[i];
         Clock known = known_to(step, graph.lanes, before, slots, begin);
         uint32_t lane = graph.lanes[step.slot], number = ++graph.counts[step.slot];
-        for (auto* entry = step.node->work.first(); entry && !error; entry = entry->next)
-            error = streams::perform_in_order(entry->operation, step.node->stream, lane, number, known);
+        for (const Operation& operation : step.node->work)
+            if (!error) error = streams::perform_in_order(operation, step.node->stream, lane, number, known);
         end.join(known);
         end.raise(lane, number);
     }

@@ -18,8 +18,6 @@
 
 namespace sim {
 
-[[noreturn]] void out_of_copies(const void* address);
-
 namespace {
 
 // The largest number of arrivals, and of bytes, that an mbarrier counts (PTX ISA, "Contents of the mbarrier object").
@@ -31,11 +29,6 @@ Mbarrier* find(const Block& block, const void* object) {
     for (Mbarrier* barrier = block.mbarriers; barrier; barrier = barrier->next)
         if (barrier->object == object) return barrier;
     return nullptr;
-}
-
-void enter(Thread& self, Site site, const void* caller) {
-    self.wait_site = site;
-    self.call_address = caller;
 }
 
 // The mbarriers that an operation accepts: those in the shared memory of its block, or of any block of its cluster.
@@ -123,7 +116,7 @@ void perform_operation(const MbarrierOperation& operation) {
 
 MbarrierOperation& start(Thread& self, const MbarrierOperation& operation) {
     auto* copy = static_cast<MbarrierOperation*>(malloc(sizeof operation));
-    if (!copy) out_of_copies(self.call_address);
+    if (!copy) out_of_memory(self.call_address, too_many_copies);
     *copy = operation;
     MbarrierOperation** last = &self.block->operations;
     while (*last) last = &(*last)->next;
@@ -162,16 +155,15 @@ bool waits_for_phase(Thread& self, Mbarrier& barrier, bool (*complete)(const Mba
 }  // namespace
 
 void mbarrier_init(Site site, void* object, uint32_t count) {
-    Thread* self = current_thread;
+    Thread* self = enter(site, CALLER);
     if (!self) return;
-    enter(*self, site, CALLER);
     check_object(*self, site, object);
     if (count == 0 || count > most) misused(*self, site, "invalid count for mbarrier.init: it must be 1 to 1,048,575");
     if (find(*self->block, object)) {
         misused(*self, site, "second mbarrier.init of the same mbarrier: execute mbarrier.inval first");
     }
     auto* barrier = static_cast<Mbarrier*>(calloc(1, sizeof(Mbarrier)));
-    if (!barrier) out_of_copies(self->call_address);
+    if (!barrier) out_of_memory(self->call_address, too_many_copies);
     barrier->object = static_cast<char*>(object);
     barrier->block = self->block;
     barrier->expected = barrier->pending = count;
@@ -182,9 +174,8 @@ void mbarrier_init(Site site, void* object, uint32_t count) {
 }
 
 void mbarrier_invalidate(Site site, void* object) {
-    Thread* self = current_thread;
+    Thread* self = enter(site, CALLER);
     if (!self) return;
-    enter(*self, site, CALLER);
     Mbarrier& barrier = find_mbarrier(*self, site, object);
     if (barrier.operations)
         misused(*self, site, "mbarrier.inval while copies that complete on the mbarrier are pending");
@@ -196,9 +187,8 @@ void mbarrier_invalidate(Site site, void* object) {
 }
 
 uint64_t mbarrier_arrive(Site site, void* object, Arrival arrival, uint32_t count, uint32_t bytes) {
-    Thread* self = current_thread;
+    Thread* self = enter(site, CALLER);
     if (!self) return 0;
-    enter(*self, site, CALLER);
     Mbarrier& barrier = find_mbarrier(*self, site, object, Reach::cluster);
     if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, arrival.releases, self->call_address);
     if (count == 0 || count > barrier.pending) {
@@ -214,9 +204,8 @@ uint64_t mbarrier_arrive(Site site, void* object, Arrival arrival, uint32_t coun
 }
 
 void mbarrier_expect_bytes(Site site, void* object, uint32_t bytes) {
-    Thread* self = current_thread;
+    Thread* self = enter(site, CALLER);
     if (!self) return;
-    enter(*self, site, CALLER);
     Mbarrier& barrier = find_mbarrier(*self, site, object, Reach::cluster);
     if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, false, self->call_address);
     add_bytes(*self, site, barrier, bytes);
@@ -224,9 +213,8 @@ void mbarrier_expect_bytes(Site site, void* object, uint32_t bytes) {
 }
 
 void mbarrier_complete_bytes(Site site, void* object, uint32_t bytes) {
-    Thread* self = current_thread;
+    Thread* self = enter(site, CALLER);
     if (!self) return;
-    enter(*self, site, CALLER);
     Mbarrier& barrier = find_mbarrier(*self, site, object, Reach::cluster);
     if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, false, self->call_address);
     add_bytes(*self, site, barrier, -static_cast<int64_t>(bytes));
@@ -235,9 +223,8 @@ void mbarrier_complete_bytes(Site site, void* object, uint32_t bytes) {
 }
 
 bool mbarrier_test_parity(Site site, void* object, uint32_t parity, bool acquires) {
-    Thread* self = current_thread;
+    Thread* self = enter(site, CALLER);
     if (!self) return true;
-    enter(*self, site, CALLER);
     if (parity > 1) misused(*self, site, "invalid phase parity: it must be 0 or 1");
     Mbarrier& barrier = find_mbarrier(*self, site, object);
     auto complete = [](const Mbarrier& b, uint64_t wanted) { return (b.phase & 1) != wanted; };
@@ -245,18 +232,16 @@ bool mbarrier_test_parity(Site site, void* object, uint32_t parity, bool acquire
 }
 
 bool mbarrier_test_state(Site site, void* object, uint64_t state, bool acquires) {
-    Thread* self = current_thread;
+    Thread* self = enter(site, CALLER);
     if (!self) return true;
-    enter(*self, site, CALLER);
     Mbarrier& barrier = find_mbarrier(*self, site, object);
     auto complete = [](const Mbarrier& b, uint64_t wanted) { return b.phase != static_cast<uint32_t>(wanted >> 20); };
     return waits_for_phase(*self, barrier, complete, state, acquires);
 }
 
 void async_copy_arrive(Site site, void* object, bool counted) {
-    Thread* self = current_thread;
+    Thread* self = enter(site, CALLER);
     if (!self) return;
-    enter(*self, site, CALLER);
     Mbarrier& barrier = find_mbarrier(*self, site, object);
     if (!counted) ++barrier.pending;
     uint64_t copies = self->async_copies ? self->async_copies->copies.added() : 0;
@@ -300,9 +285,8 @@ void start_copy(Thread& self, Site site, const BulkCopy& copy, const void* value
 }
 
 void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void* object, uint32_t multicast) {
-    Thread* self = current_thread;
+    Thread* self = enter(site, CALLER);
     if (!self) return;
-    enter(*self, site, CALLER);
     check_bulk_copy(*self, site, shared, global, bytes);
     char* from = const_cast<char*>(static_cast<const char*>(global));
     start_load(*self, site, run_of_bytes(static_cast<char*>(shared), from, bytes), object, multicast);
@@ -356,9 +340,8 @@ void start_commit(Thread& self, Site site, void* object, uint32_t multicast) {
 }
 
 void async_store(Site site, void* shared, const void* value, unsigned bytes, void* object) {
-    Thread* self = current_thread;
+    Thread* self = enter(site, CALLER);
     if (!self) return;
-    enter(*self, site, CALLER);
     target_block(*self, site, shared, object);
     if (reinterpret_cast<uintptr_t>(shared) % bytes != 0) {
         misused(*self, site, "misaligned st.async: the address must be a multiple of its size");
@@ -367,9 +350,8 @@ void async_store(Site site, void* shared, const void* value, unsigned bytes, voi
 }
 
 void shared_copy(Site site, void* shared, const void* from, uint32_t bytes, void* object) {
-    Thread* self = current_thread;
+    Thread* self = enter(site, CALLER);
     if (!self) return;
-    enter(*self, site, CALLER);
     check_bulk_copy(*self, site, from, shared, bytes);
     target_block(*self, site, shared, object);
     char* source = const_cast<char*>(static_cast<const char*>(from));

@@ -22,14 +22,6 @@ namespace sim {
 
 namespace {
 
-Thread* enter(Site site, const void* caller) {
-    Thread* self = current_thread;
-    if (!self) return nullptr;
-    self->wait_site = site;
-    self->call_address = caller;
-    return self;
-}
-
 void check_descriptor(Thread& self, Site site, uint64_t bits) {
     const char* why = tensor_descriptor_fault(bits);
     if (why) misused(self, site, why);
@@ -155,9 +147,7 @@ void start(Thread& self, Site site, TensorOperation operation, const char* what)
             check_columns(self, site, of, static_cast<uint32_t>(operation.mma.a), depth_of(Tcgen05Kind::f16) / 2, what);
     }
     auto* copy = static_cast<TensorOperation*>(malloc(sizeof operation));
-    if (!copy)
-        raise_fault(events::FaultKind::out_of_memory, cudaErrorMemoryAllocation, nullptr, self.call_address,
-                    "the simulator is out of memory for pending MMAs");
+    if (!copy) out_of_memory(self.call_address, too_many_mmas);
     operation.thread = &self;
     operation.address = self.call_address;
     operation.number = ++block.cluster->blocks[0]->operation_count;
@@ -283,9 +273,7 @@ void multiply(const TensorOperation& operation) {
     const MmaShape& shape = operation.shape;
     TensorMemory& own = *operation.thread->block->tensor_memory;
     if (!own.operands) own.operands = static_cast<Operands*>(aligned_alloc(alignof(Operands), sizeof(Operands)));
-    if (!own.operands)
-        raise_fault(events::FaultKind::out_of_memory, cudaErrorMemoryAllocation, nullptr, operation.address,
-                    "the simulator is out of memory for the operands of an MMA");
+    if (!own.operands) out_of_memory(operation.address, "the simulator is out of memory for the operands of an MMA");
     Operands& operands = *own.operands;
     unsigned blocks = mma.pair ? 2 : 1, rows = shape.m / blocks, columns = shape.n / blocks;
     unsigned depth = depth_of(mma.kind);

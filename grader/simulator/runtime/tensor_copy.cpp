@@ -14,14 +14,6 @@ namespace sim {
 
 namespace {
 
-Thread* enter(Site site, const void* caller) {
-    Thread* self = current_thread;
-    if (!self) return nullptr;
-    self->wait_site = site;
-    self->call_address = caller;
-    return self;
-}
-
 bool is_parameter(const Launch& launch, const void* data) {
     const char* byte = static_cast<const char*>(data);
     return byte >= launch.parameters && byte < launch.parameters + launch.parameter_bytes;

@@ -25,10 +25,7 @@ constexpr uint32_t not_loaded = 0x7fa07da5;
 // execute different instructions together are detected.
 constexpr unsigned allocation_detail = 3, access_detail = 4, wait_detail = 5;
 
-[[noreturn]] void out_of_memory(const void* address) {
-    raise_fault(events::FaultKind::out_of_memory, cudaErrorMemoryAllocation, nullptr, address,
-                "the simulator is out of memory for tensor memory");
-}
+constexpr const char* no_memory = "the simulator is out of memory for tensor memory";
 
 bool checked(const Block& block) { return block.checked; }
 
@@ -204,7 +201,7 @@ void transfer_all(void* const* arguments, unsigned participants) {
     TensorLoad* load = nullptr;
     if (!first.stores) {
         load = static_cast<TensorLoad*>(malloc(sizeof(TensorLoad)));
-        if (!load) out_of_memory(self.call_address);
+        if (!load) out_of_memory(self.call_address, no_memory);
         load->registers = first.registers();
         load->address = self.call_address;
         load->next = memory.loads[warp.index];
@@ -264,7 +261,7 @@ void wait(Site site, const char* name, bool stores, const void* caller) {
 
 TensorMemory& tensor_memory_of(Block& block, const void* address) {
     if (!block.tensor_memory) block.tensor_memory = static_cast<TensorMemory*>(calloc(1, sizeof(TensorMemory)));
-    if (!block.tensor_memory) out_of_memory(address);
+    if (!block.tensor_memory) out_of_memory(address, no_memory);
     return *block.tensor_memory;
 }
 

@@ -36,11 +36,6 @@ struct Operands {
 
 bool same(const Wgmma& x, const Wgmma& y) { return x.n == y.n && x.d == y.d; }
 
-[[noreturn]] void out_of_memory(const void* address) {
-    raise_fault(events::FaultKind::out_of_memory, cudaErrorMemoryAllocation, nullptr, address,
-                "the simulator is out of memory for pending MMAs");
-}
-
 // Returns an object from the list `unused`, or a new one.
 template <typename T>
 T* take(T*& unused, const void* address) {
@@ -49,7 +44,7 @@ T* take(T*& unused, const void* address) {
         unused = one->next;
     else
         one = static_cast<T*>(malloc(sizeof(T)));
-    if (!one) out_of_memory(address);
+    if (!one) out_of_memory(address, too_many_mmas);
     return one;
 }
 
@@ -64,7 +59,7 @@ void free_list(T*& list) {
 PendingWgmma& wgmma_of(Warp& warp, const void* address) {
     if (warp.wgmma) return *warp.wgmma;
     warp.wgmma = static_cast<PendingWgmma*>(calloc(1, sizeof(PendingWgmma)));
-    if (!warp.wgmma) out_of_memory(address);
+    if (!warp.wgmma) out_of_memory(address, too_many_mmas);
     warp.wgmma->end = &warp.wgmma->oldest;
     return *warp.wgmma;
 }
@@ -72,7 +67,7 @@ PendingWgmma& wgmma_of(Warp& warp, const void* address) {
 DecodedB& decoded_of(Warp& warp, const void* address) {
     PendingWgmma& first = wgmma_of(warp.block->warps[warp.index / warps_per_group * warps_per_group], address);
     if (!first.decoded) first.decoded = make_decoded();
-    if (!first.decoded) out_of_memory(address);
+    if (!first.decoded) out_of_memory(address, too_many_mmas);
     return *first.decoded;
 }
 

@@ -16,6 +16,7 @@
 #include "runtime/events.h"
 #include "runtime/faults.h"
 #include "runtime/fiber.h"
+#include "runtime/growable.h"
 #include "runtime/last_error.h"
 #include "sim/error_codes.h"
 #include "sim/shared.h"
@@ -160,14 +161,7 @@ bool make_pool() {
 
 const Block_* find_block(const void* pointer) {
     uintptr_t address = as_number(pointer);
-    size_t low = 0, high = block_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (blocks[middle].base < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = partition_point(block_count, [=](size_t i) { return blocks[i].base < address; });
     return low < block_count && blocks[low].base == address ? &blocks[low] : nullptr;
 }
 

@@ -40,13 +40,6 @@ AccessSite* access_piece(ThreadState& state, uintptr_t address, Access access, u
     return prepare(state, state.worker->sites.find(code), address, access, size_log2);
 }
 
-template <typename F>
-void each_cell_of_piece(const AccessSite& site, uintptr_t address, unsigned size_log2, F visit) {
-    ShadowCell* cell = site.cells + ((address - site.base) >> site.shift);
-    unsigned count = size_log2 > site.shift ? 1u << (size_log2 - site.shift) : 1;
-    for (unsigned i = 0; i < count; ++i) visit(cell[i]);
-}
-
 // The copy engine's accesses to global memory for one instruction. Calls visit(site, address, log2 of the size) for the
 // pieces of the box inside the tensor. The instruction counts as one request with the sectors that its rows touch.
 template <typename F>
@@ -90,7 +83,7 @@ void read_source(ThreadState& state, AccessSite& site, uintptr_t from, unsigned 
 // The copy may complete at any time before the wait, so no thread may access its destination until then.
 void write_destination(ThreadState& state, AccessSite& site, uintptr_t to, unsigned size_log2) {
     Epoch epoch = state.epoch;
-    each_cell_of_piece(site, to, size_log2, [&](ShadowCell& cell) {
+    each_cell(site, to, size_log2, [&](ShadowCell& cell) {
         write_cell(state, cell, site, to);
         cell.write = epoch.with_time(Epoch::time_pending);
     });
@@ -104,7 +97,7 @@ BulkState& bulk_of(ThreadState& thread) {
 
 void check_proxy_fence(ThreadState& state, const AccessSite& site, uintptr_t address, unsigned size_log2,
                        bool* missing) {
-    each_cell_of_piece(site, address, size_log2, [&](const ShadowCell& cell) {
+    each_cell(site, address, size_log2, [&](const ShadowCell& cell) {
         if (*missing || cell.write == never || seen_by_bulk_copies(state, cell.write)) return;
         *missing = true;
         report_missing_proxy_fence(state, site, cell, address);
@@ -118,7 +111,7 @@ void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoc
     each_piece(from, bytes, lane_piece, [&](uintptr_t address, unsigned size_log2) {
         AccessSite* site = access_piece(state, address, Access::async_read, size_log2, code);
         if (!site || !site->cells) return;
-        each_cell_of_piece(*site, address, size_log2, [&](ShadowCell& cell) {
+        each_cell(*site, address, size_log2, [&](ShadowCell& cell) {
             read_cell(state, cell, *site);
             cell.reads = pending;
             cell.read_site = site->id;
@@ -258,7 +251,7 @@ void bulk_store(Thread& thread, const BulkCopy& copy, const void* address) {
     access_global(state, copy, access, address, [&](AccessSite& site, uintptr_t to, unsigned size_log2) {
         if (access == Access::async_write) return write_destination(state, site, to, size_log2);
         state.epoch = pending;
-        each_cell_of_piece(site, to, size_log2, [&](ShadowCell& cell) { atomic_cell(state, cell, site, {}); });
+        each_cell(site, to, size_log2, [&](ShadowCell& cell) { atomic_cell(state, cell, site, {}); });
         state.epoch = epoch;
     });
     BulkState& bulk = bulk_of(state);

@@ -199,13 +199,12 @@ void access_object(ThreadState& thread, const Mbarrier& barrier, Access access, 
     uintptr_t address = reinterpret_cast<uintptr_t>(barrier.object);
     AccessSite* site = prepare(thread, thread.worker->sites.find(code), address, access, 3);
     if (!site || !site->cells) return;
-    ShadowCell* cell = site->cells + ((address - site->base) >> site->shift);
-    for (unsigned i = 0; i < 8u >> site->shift; ++i) {
+    each_cell(*site, address, 3, [&](ShadowCell& cell) {
         if (access == Access::write)
-            write_cell(thread, cell[i], *site, address);
+            write_cell(thread, cell, *site, address);
         else
-            atomic_cell(thread, cell[i], *site, {false});
-    }
+            atomic_cell(thread, cell, *site, {false});
+    });
 }
 
 const BulkState* bulk_of(const ThreadState& thread) { return thread.extras ? thread.extras->bulk : nullptr; }

@@ -132,14 +132,7 @@ bool comes_after(const ThreadState& thread, BlockWgmma& block_wgmma, unsigned wa
     auto& known = block_wgmma.ordered[warp];
     if (known.writer == thread.epoch && number <= known.number) return true;
     const Growable<Wait>& waits = block_wgmma.waits[warp];
-    size_t low = 0, high = waits.size();
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (waits[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = partition_point(waits.size(), [&](size_t i) { return waits[i].number < number; });
     if (low == waits.size()) return false;
     const Wait& wait = waits[low];
     for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {

@@ -9,6 +9,7 @@
 #include "sim/local_arrays.h"
 
 #define SIM_ALWAYS_INLINE inline __attribute__((always_inline))
+#define SIM_INLINED __attribute__((always_inline))
 #define SIM_NOINLINE __attribute__((noinline))
 #define SIM_LIKELY(x) __builtin_expect(!!(x), true)
 #define SIM_UNLIKELY(x) __builtin_expect(!!(x), false)
@@ -107,17 +108,22 @@ SIM_ALWAYS_INLINE void write_cell(ThreadState& thread, ShadowCell& cell, const A
     cell.write_site = site.id;
 }
 
+// Calls visit(cell) for the cells of an access to 1 << size_log2 bytes.
+template <typename F>
+SIM_ALWAYS_INLINE void each_cell(const AccessSite& site, uintptr_t address, unsigned size_log2, F visit) {
+    ShadowCell* cell = site.cells + ((address - site.base) >> site.shift);
+    unsigned count = size_log2 > site.shift ? 1u << (size_log2 - site.shift) : 1;
+    for (unsigned i = 0; i < count; ++i) visit(cell[i]);
+}
+
 template <bool Write>
 SIM_ALWAYS_INLINE void access_cells(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2) {
-    uintptr_t offset = address - site.base;
-    ShadowCell* cell = site.cells + (offset >> site.shift);
-    unsigned count = size_log2 > site.shift ? 1u << (size_log2 - site.shift) : 1;
-    for (unsigned i = 0; i < count; ++i) {
+    each_cell(site, address, size_log2, [&](ShadowCell& cell) SIM_INLINED {
         if (Write)
-            write_cell(thread, cell[i], site, address);
+            write_cell(thread, cell, site, address);
         else
-            read_cell(thread, cell[i], site);
-    }
+            read_cell(thread, cell, site);
+    });
 }
 
 // Does the same as access_cells() for shadow cells that other workers use at the same time.

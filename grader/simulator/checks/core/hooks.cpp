@@ -163,9 +163,7 @@ void unordered_access(ThreadState& thread, uintptr_t address, Access access, uns
                       AtomicAccess how) {
     AccessSite* site = prepare_and_log(thread, address, access, size_log2, code);
     if (!site || !site->cells) return;
-    ShadowCell* cell = site->cells + ((address - site->base) >> site->shift);
-    unsigned count = size_log2 > site->shift ? 1u << (size_log2 - site->shift) : 1;
-    for (unsigned i = 0; i < count; ++i) atomic_cell(thread, cell[i], *site, how);
+    each_cell(*site, address, size_log2, [&](ShadowCell& cell) { atomic_cell(thread, cell, *site, how); });
 }
 
 }  // namespace sim::checks

@@ -18,15 +18,7 @@ bool cells_refused = false;
 
 // Returns the index of the first allocation whose base is above the address.
 size_t upper_bound(uintptr_t address) {
-    size_t low = 0, high = allocations.size();
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (allocations[middle]->base <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return partition_point(allocations.size(), [=](size_t i) { return allocations[i]->base <= address; });
 }
 
 // Copies a text, truncated to size - 1 characters. `to` must be zero bytes before.
@@ -150,26 +142,7 @@ Region& add_allocation(const events::Allocation& allocation) {
     region->base = base;
     region->bytes = allocation.bytes;
     region->space = Space::global;
-    switch (allocation.kind) {
-        case events::MemoryKind::tensor:
-            region->kind = RegionKind::tensor;
-            break;
-        case events::MemoryKind::device:
-            region->kind = RegionKind::device_allocation;
-            break;
-        case events::MemoryKind::async:
-            region->kind = RegionKind::async_allocation;
-            break;
-        case events::MemoryKind::heap:
-            region->kind = RegionKind::device_heap;
-            break;
-        case events::MemoryKind::managed:
-            region->kind = RegionKind::managed;
-            break;
-        case events::MemoryKind::pinned_host:
-            region->kind = RegionKind::pinned_host;
-            break;
-    }
+    region->kind = static_cast<RegionKind>(allocation.kind);
     // Host code writes to managed and pinned memory without a call of the runtime.
     region->initialized = region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host;
     region->ndim = allocation.ndim < 8 ? allocation.ndim : 8;

@@ -14,6 +14,7 @@ namespace sim::checks {
 // `distributed` is the shared memory of another block of the cluster.
 enum class Space : uint8_t { shared, global, constant, distributed };
 
+// The first kinds have the order of MemoryKind.
 enum class RegionKind : uint8_t {
     tensor,
     device_allocation,  // cudaMalloc

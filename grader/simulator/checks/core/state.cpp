@@ -323,14 +323,7 @@ void forget_names() {
 Growable<PastLaunch>& past_launches() { return past; }
 
 const PastLaunch* past_launch(uint32_t serial) {
-    size_t low = 0, high = past.size();
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (past[middle].first_serial <= serial)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = partition_point(past.size(), [=](size_t i) { return past[i].first_serial <= serial; });
     return low == 0 ? nullptr : &past[low - 1];
 }
 

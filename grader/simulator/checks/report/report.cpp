@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include <type_traits>
+
 #include "checks/counting/counting.h"
 #include "checks/counting/executed.h"
 #include "checks/report/findings.h"
@@ -52,19 +54,15 @@ class Writer {
         }
         put('"');
     }
-    void number(uint64_t value) {
-        char digits[24];
-        snprintf(digits, sizeof digits, "%llu", static_cast<unsigned long long>(value));
-        raw(digits);
-    }
-    void number(int64_t value) {
-        char digits[24];
-        snprintf(digits, sizeof digits, "%lld", static_cast<long long>(value));
-        raw(digits);
-    }
-    void number(double value) {
+    template <typename T>
+    void number(T value) {
         char digits[40];
-        snprintf(digits, sizeof digits, "%.10g", value);
+        if constexpr (std::is_floating_point_v<T>)
+            snprintf(digits, sizeof digits, "%.10g", value);
+        else if constexpr (std::is_signed_v<T>)
+            snprintf(digits, sizeof digits, "%lld", static_cast<long long>(value));
+        else
+            snprintf(digits, sizeof digits, "%llu", static_cast<unsigned long long>(value));
         raw(digits);
     }
 
@@ -87,8 +85,24 @@ class Writer {
         fresh_ = false;
     }
     void triple(const char* name, const uint32_t values[3]) {
+        key(name);
+        row(values[0], values[1], values[2]);
+    }
+    // Writes an array of numbers as an item of an array, or as the member after key().
+    template <typename... T>
+    void row(T... values) {
+        open('[');
+        (item(values), ...);
+        close(']');
+    }
+    // Writes an array as a member: by write(item) for each item, or by write(i) for each i below a number.
+    template <typename Items, typename F>
+    void list(const char* name, const Items& items, F write) {
         open(name, '[');
-        for (unsigned i = 0; i < 3; ++i) item(uint64_t(values[i]));
+        if constexpr (std::is_integral_v<Items>)
+            for (Items i = 0; i < items; ++i) write(i);
+        else
+            for (const auto& item : items) write(item);
         close(']');
     }
     template <typename T>
@@ -185,8 +199,8 @@ void write_side(const Side& side) {
     out.member("site", use_site(side.address));
     out.text("access", name_of(static_cast<Access>(side.access)));
     if (side.fallback) out.member("fallback", use_site(side.fallback));
-    if (side.line) out.member("line", uint64_t(side.line));
-    if (side.in_stream && side.stream != in_graph) out.member("stream", uint64_t(side.stream));
+    if (side.line) out.member("line", side.line);
+    if (side.in_stream && side.stream != in_graph) out.member("stream", side.stream);
     if (side.call || side.in_stream) out.text("work", side.call ? side.call : kernel(side.kernel).name);
     if (!side.has_thread) return;
     uint32_t block[3], thread[3];
@@ -204,12 +218,10 @@ void write_place(const Place& place) {
     out.text("kind", name_of(place.kind));
     out.text("name", place.name);
     out.text("dtype", place.dtype);
-    out.open("shape", '[');
-    for (int i = 0; i < place.ndim; ++i) out.item(place.shape[i]);
-    out.close(']');
-    out.member("id", uint64_t(place.id));
+    out.list("shape", place.ndim, [&](int i) { out.item(place.shape[i]); });
+    out.member("id", place.id);
     out.member("bytes", place.bytes);
-    out.member("element_bytes", uint64_t(place.element_bytes));
+    out.member("element_bytes", place.element_bytes);
     out.member("offset", place.offset);
     out.close('}');
 }
@@ -220,30 +232,26 @@ struct PayloadWriter {
     void operator()(const char* name, int64_t value) { out.member(name, value); }
     void operator()(const char* name, const char* text) { out.text(name, text); }
     void operator()(const char* name, const ElementNumbers& elements) {
-        out.open(name, '[');
-        for (unsigned i = 0; i < elements.count; ++i) out.item(elements.numbers[i]);
-        out.close(']');
+        out.list(name, elements.count, [&](unsigned i) { out.item(elements.numbers[i]); });
     }
     void operator()(const char* name, const Waits& waits) {
-        out.open(name, '[');
-        for (unsigned i = 0; i < waits.count; ++i) write(waits.places[i]);
-        out.close(']');
+        out.list(name, waits.count, [&](unsigned i) { write(waits.places[i]); });
     }
 
   private:
     static void write(const Waiting& waiting) {
         out.open('{');
-        out.member("threads", uint64_t(waiting.threads));
-        out.member("first", uint64_t(waiting.first));
+        out.member("threads", waiting.threads);
+        out.member("first", waiting.first);
         out.text("operation", waiting.operation.chars);
         out.member("site", use_site(waiting.address));
-        out.member("line", uint64_t(waiting.line));
+        out.member("line", waiting.line);
         if (waiting.mbarrier.known) {
             out.open("mbarrier", '{');
-            out.member("phase", uint64_t(waiting.mbarrier.phase));
-            out.member("missing_arrivals", uint64_t(waiting.mbarrier.missing_arrivals));
-            out.member("expected_arrivals", uint64_t(waiting.mbarrier.expected_arrivals));
-            out.member("missing_bytes", int64_t(waiting.mbarrier.missing_bytes));
+            out.member("phase", waiting.mbarrier.phase);
+            out.member("missing_arrivals", waiting.mbarrier.missing_arrivals);
+            out.member("expected_arrivals", waiting.mbarrier.expected_arrivals);
+            out.member("missing_bytes", waiting.mbarrier.missing_bytes);
             out.close('}');
         }
         out.close('}');
@@ -263,7 +271,7 @@ void write_finding(const Finding& finding) {
     out.text("kind", name_of(finding.kind));
     if (finding.kernel != ~0u) out.text("kernel", kernel(finding.kernel).name);
     out.member("count", finding.count);
-    out.member("bytes", uint64_t(finding.bytes));
+    out.member("bytes", finding.bytes);
     write_payload(finding.payload);
     write_side(finding.side);
     if (finding.other.address || finding.other.has_thread || finding.other.in_stream) {
@@ -281,7 +289,7 @@ void write_counters(const SiteCounters& counted) {
     out.member("site", use_site(counted.site));
     out.text("space", name_of(counted.space));
     out.text("access", name_of(counted.access));
-    out.member("size", uint64_t(counted.size));
+    out.member("size", counted.size);
 #define SITE_COUNTER(type, name, combine, text) out.member(#name, uint64_t(c.name));
 #include "checks/counting/counters.def"
     out.close('}');
@@ -289,12 +297,7 @@ void write_counters(const SiteCounters& counted) {
 
 void write_places(const char* name, const Growable<PlaceCount>& counts) {
     out.open(name, '[');
-    each_in_order(counts, [](const PlaceCount& counted) {
-        out.open('[');
-        out.item(use_site(counted.site));
-        out.item(counted.count);
-        out.close(']');
-    });
+    each_in_order(counts, [](const PlaceCount& counted) { out.row(use_site(counted.site), counted.count); });
     out.close(']');
 }
 
@@ -310,9 +313,7 @@ void write_kernel(const KernelRecord& record) {
     out.member("threads", record.threads);
 #define KERNEL_COUNTER(name, value, text) out.member(#name, uint64_t(value));
 #include "checks/counting/counters.def"
-    out.open("tensor_operations", '[');
-    for (uint64_t operations : record.tensor_operations) out.item(operations);
-    out.close(']');
+    out.list("tensor_operations", record.tensor_operations, [](uint64_t operations) { out.item(operations); });
     out.open("sites", '[');
     each_in_order(*record.sites, write_counters);
     out.close(']');
@@ -327,21 +328,20 @@ void write_trace(const TracedRequest& traced) {
     out.member("site", use_site(traced.site));
     out.text("access", name_of(traced.access));
     out.text("space", name_of(traced.space));
-    out.member("size", uint64_t(traced.size));
+    out.member("size", traced.size);
     uint32_t block[3], thread[3];
     if (name_thread(traced.serial, 0, block, thread)) out.triple("block", block);
-    out.member("warp", uint64_t(traced.warp));
-    out.member("number", uint64_t(traced.number));
+    out.member("warp", traced.warp);
+    out.member("number", traced.number);
     out.text("name", traced.name);
     out.text("kernel", kernel(traced.kernel).name);
-    out.open("lanes", '[');
-    for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
-        if (traced.lanes >> lane & 1) out.item(uint64_t(lane));
-    out.close(']');
-    out.open("offsets", '[');
-    for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
-        if (traced.lanes >> lane & 1) out.item(traced.offset[lane]);
-    out.close(']');
+    auto is_active = [&](unsigned lane) { return traced.lanes >> lane & 1; };
+    out.list("lanes", lanes_per_warp, [&](unsigned lane) {
+        if (is_active(lane)) out.item(lane);
+    });
+    out.list("offsets", lanes_per_warp, [&](unsigned lane) {
+        if (is_active(lane)) out.item(traced.offset[lane]);
+    });
     out.close('}');
 }
 
@@ -350,90 +350,57 @@ void write_recording() {
     if (!recording.done) return;
     out.open("recording", '{');
     out.text("kernel", kernel(recording.kernel).name);
-    out.member("launch", uint64_t(recording.launch));
+    out.member("launch", recording.launch);
     out.triple("grid", recording.grid);
     out.triple("block", recording.block);
     out.triple("index", recording.index);
-    out.member("threads", uint64_t(recording.threads));
+    out.member("threads", recording.threads);
     out.member("shared_bytes", recording.shared_bytes);
-    out.member("cut", uint64_t(recording.cut));
-    out.open("names", '[');
-    for (const RecordedName& name : recording.names) out.entry(name.text);
-    out.close(']');
-    out.open("memories", '[');
-    for (const RecordedMemory& memory : recording.memories) {
+    out.member("cut", recording.cut);
+    out.list("names", recording.names, [](const RecordedName& name) { out.entry(name.text); });
+    out.list("memories", recording.memories, [](const RecordedMemory& memory) {
         out.open('{');
         out.text("space", name_of(memory.space));
         out.text("name", memory.name);
         out.text("dtype", memory.dtype);
-        out.member("element_bytes", uint64_t(memory.element_bytes));
+        out.member("element_bytes", memory.element_bytes);
         out.member("start", memory.start);
         out.member("bytes", memory.bytes);
         out.close('}');
-    }
-    out.close(']');
-    out.open("events", '[');
-    for (const Recorded& event : recording.events) {
-        out.open('[');
-        out.item(uint64_t(event.kind));
-        out.item(uint64_t(event.thread));
-        out.item(use_site(event.site));
-        out.item(uint64_t(event.memory));
-        out.item(event.offset);
-        out.item(uint64_t(event.bytes));
-        out.item(uint64_t(event.mask));
-        out.item(uint64_t(event.has_value));
-        out.item(event.value[0]);
-        out.item(event.value[1]);
-        out.close(']');
-    }
-    out.close(']');
+    });
+    out.list("events", recording.events, [](const Recorded& event) {
+        out.row(event.kind, event.thread, use_site(event.site), event.memory, event.offset, event.bytes, event.mask,
+                event.has_value, event.value[0], event.value[1]);
+    });
     out.close('}');
 }
 
 // Sites are written as offsets in their libraries, as symbolizers expect.
 void write_executed() {
     if (executed_code().empty()) return;
-    out.open("executed", '[');
-    for (const ExecutedCode& code : executed_code()) {
+    out.list("executed", executed_code(), [](const ExecutedCode& code) {
         Dl_info info = {};
-        if (!dladdr(const_cast<void*>(code.address), &info)) continue;
-        out.open('[');
-        out.item(uint64_t(static_cast<const char*>(code.address) - static_cast<const char*>(info.dli_fbase)));
-        out.item(uint64_t(code.kernel));
-        out.item(code.executions);
-        out.item(code.warp_executions);
-        out.item(code.lanes);
-        out.close(']');
-    }
-    out.close(']');
+        if (!dladdr(const_cast<void*>(code.address), &info)) return;
+        auto offset = static_cast<const char*>(code.address) - static_cast<const char*>(info.dli_fbase);
+        out.row(offset, code.kernel, code.executions, code.warp_executions, code.lanes);
+    });
 }
 
 void write_sites() {
     Growable<const char*> modules;
     bool asked = false;
-    out.open("sites", '[');
-    for (uint16_t id : used_sites) {
+    out.list("sites", used_sites, [&](uint16_t id) {
         Dl_info info = {};
         const void* address = site_address(id);
-        if (!dladdr(address, &info) || !info.dli_fname) continue;
+        if (!dladdr(address, &info) || !info.dli_fname) return;
         asked = asked || limits::has_asked(info.dli_fbase);
         size_t module = 0;
         while (module < modules.size() && strcmp(modules[module], info.dli_fname) != 0) ++module;
         if (module == modules.size()) modules.push(info.dli_fname);
-        out.open('[');
-        out.item(use_site(id));
-        out.item(uint64_t(module));
-        out.item(uint64_t(static_cast<const char*>(address) - static_cast<const char*>(info.dli_fbase)));
-        out.close(']');
-    }
-    out.close(']');
-    out.member("sms_were_asked", uint64_t(asked));
-    out.open("modules", '[');
-    for (const char* module : modules) {
-        out.entry(module);
-    }
-    out.close(']');
+        out.row(use_site(id), module, static_cast<const char*>(address) - static_cast<const char*>(info.dli_fbase));
+    });
+    out.member("sms_were_asked", asked);
+    out.list("modules", modules, [](const char* module) { out.entry(module); });
 }
 
 // --- findings that are known only at the end ---
@@ -489,10 +456,8 @@ const char* write_report() {
     }
     out.begin();
     out.open('{');
-    out.member("version", uint64_t(1));
-    out.open("findings", '[');
-    for (size_t i = 0; i < finding_count(); ++i) write_finding(finding(i));
-    out.close(']');
+    out.member("version", 1);
+    out.list("findings", finding_count(), [](size_t i) { write_finding(finding(i)); });
     out.member("dropped_findings", dropped_findings());
     if (sampling::is_on()) {
         const sampling::Totals& totals = sampling::totals;
@@ -504,14 +469,10 @@ const char* write_report() {
         out.member("seed", totals.seed);
         out.close('}');
     }
-    out.open("kernels", '[');
-    for (size_t i = 0; i < kernel_count(); ++i) write_kernel(kernel(static_cast<unsigned>(i)));
-    out.close(']');
+    out.list("kernels", kernel_count(), [](size_t i) { write_kernel(kernel(static_cast<unsigned>(i))); });
 #define RUN_COUNTER(name, text) out.member(#name, name());
 #include "checks/counting/counters.def"
-    out.open("traces", '[');
-    for (const TracedRequest& traced : traces) write_trace(traced);
-    out.close(']');
+    out.list("traces", traces, write_trace);
     write_recording();
     write_executed();
     write_sites();
