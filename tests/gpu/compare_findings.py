@@ -32,8 +32,10 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 def build(item: CorpusFile, clean: bool, folder: Path) -> Path | str:
     """Build the program around one kernel, or return the compiler's message."""
     program = folder / item.path.stem
+    source = folder / item.path.name
+    source.write_text(item.text())
     command = ["nvcc", "-std=c++17", "-rdc=true", "-lineinfo", "-gencode=arch=compute_90a,code=sm_90a"]
-    command += [f'-DCORPUS="{item.path}"', f"-DCORPUS_COUNT={item.n}", *(["-DCLEAN=1"] if clean else [])]
+    command += [f'-DCORPUS="{source}"', f"-DCORPUS_COUNT={item.n}", *(["-DCLEAN=1"] if clean else [])]
     command += ["-I", str(LESSONS), "-o", str(program), str(MAIN)]
     done = subprocess.run(command, capture_output=True, text=True)
     return program if done.returncode == 0 else (done.stdout + done.stderr)[:2000]

@@ -1,9 +1,13 @@
 """The corpus: kernels with one fault each, and a correct variant (twin) of each kernel.
 
 A file in ``corpus/`` contains both: if ``CLEAN`` is defined, the fault is fixed. Its launcher is always
-``run(const T* x, T* out, int n, cudaStream_t stream)`` with n elements in x and out. A comment ``// n = 96 elements``
-near the top sets n, otherwise n is 1000. Headers in ``corpus/`` contain code that many files share. Every line at which
-the simulator must report a finding is marked:
+``run(const T* x, T* out, int n, cudaStream_t stream)`` with n elements in x and out. A comment near the top sets n,
+otherwise n is 1000. If the launcher only launches a kernel, the comment says how, and this module writes the launcher:
+
+    // n = 96, copy<<<1, 96>>>(x, out, n)
+
+Headers in ``corpus/`` contain code that many files share. Every line at which the simulator must report a finding is
+marked:
 
     out[i] = 2 * x[i];  // expected finding: out_of_bounds
 
@@ -30,6 +34,7 @@ from grader.verdict.wording.findings import text
 
 CORPUS = Path(__file__).parent / "corpus"
 _INCLUDE = re.compile(r'(?m)^#include "\.\./(\w+\.cuh)"$')
+_LAUNCH = re.compile(r"(?m)^// (?:n = \d+, )?(\w.*<<<.*)>>>(\(.*\))$")
 _MARK = re.compile(r"// expected finding: ([a-z_ ]+)")
 _SIZES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32}
 _NAMES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"}
@@ -58,9 +63,20 @@ class CorpusFile:
                 corpus_file.marks[0 if line.startswith("//") else number] = set(match[1].split())
         return corpus_file
 
+    @cached_property
+    def source(self) -> str:
+        """The file, with a launcher. It has elements of the type of the kernel's x and out."""
+        text = self.path.read_text()
+        if not (launch := _LAUNCH.search(text)):
+            return text
+        x, out = (re.search(pattern, text) for pattern in (r"const (\w+)\* x\b", r"(\w+)\* out\b"))
+        types = f"const {x[1] if x else 'float'}* x, {out[1] if out else 'float'}* out"
+        body = f"{launch[1]}, 0, stream>>>{launch[2]};"
+        return f'{text}\nextern "C" void run({types}, int n, cudaStream_t stream) {{ {body} }}\n'
+
     def text(self) -> str:
-        """Return the file with the corpus' headers in place of their ``#include``, so that it needs no other file."""
-        lines = self.path.read_text().split("\n")
+        """Return the source with the corpus' headers in place of their ``#include``, so that it needs no other file."""
+        lines = self.source.split("\n")
         for number, line in enumerate(lines, 1):
             if match := _INCLUDE.match(line):
                 lines[number - 1] = f'{_header_text(match[1])}#line {number + 1} "{self.path.name}"'
@@ -72,7 +88,7 @@ class CorpusFile:
 
     def as_namespace(self, clean: bool) -> str:
         """Return the file without includes, in a separate namespace, with a launcher that has a unique name."""
-        body = re.sub(r"(?m)^#include .*$", "", self.path.read_text())
+        body = re.sub(r"(?m)^#include .*$", "", self.source)
         body, count = re.subn(r'extern "C" void run\(', f'extern "C" void {self.launcher(clean)}(', body)
         assert count == 1, f"{self.name} must have one launcher, run"
         switch = "#define CLEAN 1\n" if clean else "#undef CLEAN\n"
@@ -90,11 +106,12 @@ def corpus_files(folder: Path = CORPUS) -> list[CorpusFile]:
 
 def corpus_text(files: Sequence[CorpusFile]) -> str:
     """Return the faulty and the correct variant of all files as one source text."""
-    texts = [f.path.read_text() for f in files]
+    texts = [f.source for f in files]
     includes = {line for text in texts for line in text.splitlines() if line.startswith("#include")}
     headers = sorted({name for text in texts for name in _INCLUDE.findall(text)})
     return (
-        "".join(f"{line}\n" for line in sorted(includes) if not _INCLUDE.match(line))
+        "#include <cuda_runtime.h>\n"
+        + "".join(f"{line}\n" for line in sorted(includes) if not _INCLUDE.match(line))
         + "".join(map(_header_text, headers))
         + "".join(f.as_namespace(clean) for f in files for clean in (False, True))
     )

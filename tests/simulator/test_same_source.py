@@ -85,5 +85,6 @@ def test_nvcc_accepts_the_corpus_for_tensor_memory(tmp_path):
     paths = sorted((CORPUS / "tensor_memory").glob("*.cu"))
     file.write_text(corpus_text([CorpusFile.read(path) for path in paths if path != refused]))
     compile_with_nvcc(file, tmp_path, "100a")
+    file.write_text(CorpusFile.read(refused).text())
     with pytest.raises(AssertionError, match="cta_group"):
-        compile_with_nvcc(refused, tmp_path, "100a")
+        compile_with_nvcc(file, tmp_path, "100a")

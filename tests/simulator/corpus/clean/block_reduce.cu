@@ -1,5 +1,5 @@
 // Calls CUB's BlockReduce twice with the same storage. A barrier separates the calls.
-// n = 256 elements
+// n = 256, normalize<<<1, 256>>>(x, out, n)
 #include <cub/block/block_reduce.cuh>
 #include <cuda_runtime.h>
 
@@ -18,5 +18,3 @@ __global__ void normalize(const float* x, float* out, int n) {
     __syncthreads();
     out[threadIdx.x] = (value - mean) * rsqrtf(shared_sum / n);
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { normalize<<<1, 256, 0, stream>>>(x, out, n); }

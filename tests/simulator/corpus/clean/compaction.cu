@@ -1,8 +1,6 @@
 // Some elements are copied to the front of out. Their threads get indices from a counter in shared memory, with one
 // atomic for each warp.
-// n = 512 elements
-#include <cuda_runtime.h>
-
+// n = 512, keep<<<1, 512>>>(x, out, n)
 __global__ void keep(const float* x, float* out, int n) {
     __shared__ int kept;
     __shared__ float survivors[512];
@@ -18,5 +16,3 @@ __global__ void keep(const float* x, float* out, int n) {
     __syncthreads();
     for (int i = t; i < n; i += blockDim.x) out[i] = i < kept ? survivors[i] : 0.0f;
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { keep<<<1, 512, 0, stream>>>(x, out, n); }

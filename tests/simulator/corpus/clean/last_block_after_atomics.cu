@@ -1,7 +1,5 @@
 // All threads add to a few sums with atomics. The last block, which a counter determines, reads them.
 // n = 1024 elements
-#include <cuda_runtime.h>
-
 __device__ unsigned finished;
 __device__ float sums[8];
 

@@ -1,6 +1,4 @@
 // Each launch reads and overwrites the output of the previous one: launches in a stream are ordered.
-#include <cuda_runtime.h>
-
 __global__ void fill(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = x[i];

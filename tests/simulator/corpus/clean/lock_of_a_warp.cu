@@ -1,7 +1,5 @@
 // One lane takes a lock for its warp; __syncwarp() passes it to the other lanes and back.
 // n = 512 elements
-#include <cuda_runtime.h>
-
 __device__ int lock;
 __device__ float table[32];
 

@@ -1,8 +1,6 @@
 // A single-pass scan: each block waits for the sum of the blocks before it, which the previous block publishes with a
 // fence and a flag.
 // n = 2048 elements
-#include <cuda_runtime.h>
-
 __device__ float sums[64];
 __device__ volatile int ready[64];
 

@@ -1,5 +1,5 @@
 // Multiplies 16 x 16 tiles, which pass through shared memory, on the tensor cores.
-// n = 256 elements
+// n = 256, square<<<1, 32>>>(x, out, n)
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <mma.h>
@@ -22,5 +22,3 @@ __global__ void square(const __half* x, __half* out, int n) {
     __syncthreads();
     for (int i = threadIdx.x; i < 256; i += 32) out[i] = __float2half(sums[i]);
 }
-
-extern "C" void run(const __half* x, __half* out, int n, cudaStream_t stream) { square<<<1, 32, 0, stream>>>(x, out, n); }

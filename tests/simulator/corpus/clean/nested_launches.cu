@@ -1,8 +1,6 @@
 // A kernel launches kernels with arguments. The arguments are stored until the launch, but these stores do not count as
 // memory accesses of the launching kernel.
-// n = 64 elements
-#include <cuda_runtime.h>
-
+// n = 64, parent<<<1, 4>>>(x, out, n)
 __global__ void child(const float* x, float* out, int begin, int end, double factor) {
     const int i = begin + static_cast<int>(threadIdx.x);
     if (i < end) out[i] = static_cast<float>(x[i] * factor);
@@ -12,5 +10,3 @@ __global__ void parent(const float* x, float* out, int n) {
     const int begin = static_cast<int>(threadIdx.x) * 32;
     if (begin < n) child<<<1, 32>>>(x, out, begin, begin + 32, 2.0);
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { parent<<<1, 4, 0, stream>>>(x, out, n); }

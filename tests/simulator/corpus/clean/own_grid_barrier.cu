@@ -1,7 +1,5 @@
 // A grid-wide barrier made of atomics, in a cooperative launch.
 // n = 1024 elements
-#include <cuda_runtime.h>
-
 __device__ unsigned arrived;
 __device__ float scratch[1024];
 

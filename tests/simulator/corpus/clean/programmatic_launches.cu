@@ -1,8 +1,6 @@
 // Programmatic launches that do not overlap with the previous kernel: the host has waited, a copy is in between, or the
 // launch attribute is missing.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 __device__ float middle[64];
 
 __global__ void first(const float* x) { middle[threadIdx.x] = x[threadIdx.x]; }

@@ -1,6 +1,4 @@
 // Many threads set a flag to the same value, so the order of the writes does not matter.
-#include <cuda_runtime.h>
-
 __device__ int found;
 
 __global__ void clear() { found = 0; }

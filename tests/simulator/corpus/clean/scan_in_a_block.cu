@@ -1,7 +1,5 @@
 // Hillis and Steele's scan with two buffers, and a tree reduction that stops when one warp remains.
-// n = 256 elements
-#include <cuda_runtime.h>
-
+// n = 256, scan<<<1, 256>>>(x, out, n)
 __global__ void scan(const float* x, float* out, int n) {
     __shared__ float buffer[2][256];
     const int t = threadIdx.x;
@@ -28,5 +26,3 @@ __global__ void scan(const float* x, float* out, int n) {
     __syncthreads();
     out[t] = mine + tree[0];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { scan<<<1, 256, 0, stream>>>(x, out, n); }

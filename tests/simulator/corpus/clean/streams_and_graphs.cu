@@ -1,7 +1,5 @@
 // Starts kernels and copies in several streams. Streams, events, synchronization and graphs order them.
 // n = 1000 elements
-#include <cuda_runtime.h>
-
 __global__ void add(const float* from, float* to, int n, float value) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) to[i] = from[i] + value;

@@ -1,8 +1,6 @@
 // Blocks synchronize through volatile accesses: a flag between fences, a word that all blocks set to the same value, a
 // word that a block polls, and a word to which another block adds atomically.
 // n = 16 elements
-#include <cuda_runtime.h>
-
 __device__ volatile int ready[16], large, stop;
 __device__ int finished;
 

@@ -1,7 +1,5 @@
 // Volatile writes release a lock and set a flag. Threads take the lock, and poll the flag, by atomic operations.
 // n = 20 elements
-#include <cuda_runtime.h>
-
 __device__ volatile int lock, go;
 
 __global__ void clear(float* out, int n) {

@@ -1,7 +1,7 @@
 // A Hopper pipeline. A producer warp copies tiles into shared memory. Two consumer warpgroups multiply their own rows
 // of A by the same B with wgmma. They alternate at named barriers, and keep one wgmma in flight. In a second loop, A
 // comes from registers.
-// n = 4096 elements
+// n = 4096, pipeline<<<1, 384>>>(x, out, n)
 #include "../ptx.cuh"
 
 __device__ __forceinline__ void multiply(float (&d)[8], uint64_t a, uint64_t b, int add) {
@@ -72,5 +72,3 @@ __global__ void __launch_bounds__(384, 1) pipeline(const float* x, float* out, i
     }
     if (e[0] > 0) out[(threadIdx.x - 128) * 4] = e[1];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { pipeline<<<1, 384, 0, stream>>>(x, out, n); }

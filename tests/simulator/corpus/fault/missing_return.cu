@@ -1,6 +1,5 @@
 // A device function reaches its closing brace without return.
-#include <cuda_runtime.h>
-
+// copy<<<(n + 127) / 128, 128>>>(x, out, n)
 #ifdef CLEAN
 __device__ float store(float* to, float x) { return *to = x; }
 #else
@@ -12,5 +11,3 @@ __global__ void copy(const float* x, float* out, int n) {
     if (i < n && i != 5) out[i] = x[i];
     if (i == 5) store(out + i, x[i]);
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copy<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

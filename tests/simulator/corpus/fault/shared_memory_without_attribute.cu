@@ -1,6 +1,4 @@
 // The launch requests 64 KB of dynamic shared memory without cudaFuncSetAttribute, so CUDA refuses it.
-#include <cuda_runtime.h>
-
 __global__ void copy(const float* x, float* out, int n) {
     extern __shared__ float tile[];
     for (int i = threadIdx.x; i < n; i += blockDim.x) {

@@ -1,6 +1,5 @@
 // The kernel calls __trap().
-#include <cuda_runtime.h>
-
+// copy<<<(n + 127) / 128, 128>>>(x, out, n)
 __global__ void copy(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -9,5 +8,3 @@ __global__ void copy(const float* x, float* out, int n) {
 #endif
     out[i] = x[i];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copy<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

@@ -1,6 +1,4 @@
 // The kernel adds to an uninitialized output with atomicAdd.
-#include <cuda_runtime.h>
-
 __global__ void scatter(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) atomicAdd(&out[n - 1 - i], x[i]);  // expected finding: uninitialized_read

@@ -1,6 +1,4 @@
 // atomicAdd reads uninitialized scratch memory. atomicExch does not count as a read, and initializes it.
-#include <cuda_runtime.h>
-
 __global__ void take(const float* x, float* out, float* slots, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

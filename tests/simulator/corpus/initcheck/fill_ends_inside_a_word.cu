@@ -1,7 +1,5 @@
 // A memset writes all but the last two bytes, so only half of the last word is initialized.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 __global__ void add(const float* x, float* out, const int* zeros, int n) {
     const int i = threadIdx.x;
     out[i] = x[i] + zeros[i];  // expected finding: uninitialized_read

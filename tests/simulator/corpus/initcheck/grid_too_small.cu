@@ -1,7 +1,5 @@
 // The grid has n / 128 blocks, rounded down, so the remaining elements are not written.
 // expected finding: output_not_written
-#include <cuda_runtime.h>
-
 __global__ void copy(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = x[i];

@@ -1,6 +1,5 @@
 // The tile is not filled with zeros past the end of the input.
-#include <cuda_runtime.h>
-
+// sum<<<(n + 127) / 128, 128>>>(x, out, n)
 __global__ void sum(const float* x, float* out, int n) {
     __shared__ float tile[128];
     const int i = blockIdx.x * 128 + threadIdx.x;
@@ -14,5 +13,3 @@ __global__ void sum(const float* x, float* out, int n) {
     for (int j = 0; j < 128; ++j) total += tile[j];  // expected finding: uninitialized_read
     if (i < n) out[i] = total;
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sum<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

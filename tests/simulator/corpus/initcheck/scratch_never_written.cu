@@ -1,6 +1,4 @@
 // Every second element of the scratch memory is written, but all are read.
-#include <cuda_runtime.h>
-
 __global__ void fill(const float* x, float* scratch, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
 #ifdef CLEAN

@@ -1,6 +1,5 @@
 // A tree reduction for 128 threads runs with 96, so it adds elements that were never written.
-#include <cuda_runtime.h>
-
+// sum<<<1, 96>>>(x, out, n)
 __global__ void sum(const float* x, float* out, int n) {
     __shared__ float partial[128];
     partial[threadIdx.x] = threadIdx.x < n ? x[threadIdx.x] : 0.0f;
@@ -14,5 +13,3 @@ __global__ void sum(const float* x, float* out, int n) {
     }
     for (int i = threadIdx.x; i < n; i += 96) out[i] = partial[0];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sum<<<1, 96, 0, stream>>>(x, out, n); }

@@ -1,6 +1,5 @@
 // The kernel adds atomically to an input, which the launcher takes as a pointer to const.
-#include <cuda_runtime.h>
-
+// add_one<<<(n + 127) / 128, 128>>>(x, out, n)
 __global__ void add_one(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -10,5 +9,3 @@ __global__ void add_one(const float* x, float* out, int n) {
     out[i] = atomicAdd(const_cast<float*>(&x[i]), 1.0f) + 1;  // expected finding: write_to_const
 #endif
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { add_one<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

@@ -1,6 +1,4 @@
 // A histogram has no bin for 1.0, so the atomic addition for 1.0 goes past the end of the histogram.
-#include <cuda_runtime.h>
-
 __global__ void clear(float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0;
 }

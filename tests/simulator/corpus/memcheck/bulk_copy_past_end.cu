@@ -1,5 +1,5 @@
 // The last tile is loaded and stored completely, although the array ends inside it.
-// n = 200 elements
+// n = 200, through_shared<<<1, 32>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void through_shared(const float* x, float* out, int n) {
@@ -20,5 +20,3 @@ __global__ void through_shared(const float* x, float* out, int n) {
         }
     }
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { through_shared<<<1, 32, 0, stream>>>(x, out, n); }

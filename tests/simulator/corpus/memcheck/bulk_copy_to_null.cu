@@ -1,7 +1,5 @@
 // A bulk copy stores to a null pointer.
 // n = 32 elements
-#include <cuda_runtime.h>
-
 __global__ void store(const float* x, float* out, float* other, int n) {
     __shared__ __align__(16) float tile[32];
     tile[threadIdx.x] = out[threadIdx.x] = x[threadIdx.x];

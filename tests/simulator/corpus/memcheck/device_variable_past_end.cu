@@ -1,6 +1,5 @@
 // An array in device memory has 4 counters, and the kernel uses a fifth one.
-#include <cuda_runtime.h>
-
+// count<<<(n + 127) / 128, 128>>>(x, out, n)
 __device__ __align__(64) int counts[4];
 
 __global__ void count(const float* x, float* out, int n) {
@@ -14,5 +13,3 @@ __global__ void count(const float* x, float* out, int n) {
     int* counter = counts + kind;
     out[i] = x[i] + *counter;  // expected finding: out_of_bounds
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { count<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

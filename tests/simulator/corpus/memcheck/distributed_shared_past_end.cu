@@ -1,5 +1,5 @@
 // A thread reads past the end of an array in the shared memory of another block.
-// n = 64 elements
+// n = 64, swap<<<2, 32>>>(x, out, n)
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -17,5 +17,3 @@ __global__ void __cluster_dims__(2, 1, 1) swap(const float* x, float* out, int n
     out[blockIdx.x * 32 + threadIdx.x] = theirs[i];  // expected finding: out_of_bounds
     cluster.sync();
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { swap<<<2, 32, 0, stream>>>(x, out, n); }

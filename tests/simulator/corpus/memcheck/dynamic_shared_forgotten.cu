@@ -1,6 +1,4 @@
 // The launch requests no dynamic shared memory.
-#include <cuda_runtime.h>
-
 __global__ void reverse(const float* x, float* out, int n) {
     extern __shared__ float tile[];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,6 +1,4 @@
 // The launcher accesses device memory on the host.
-#include <cuda_runtime.h>
-
 __global__ void scale(const float* x, float* out, int n, float factor) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = factor * x[i];

@@ -1,6 +1,4 @@
 // The kernel gets the address of a host variable.
-#include <cuda_runtime.h>
-
 __global__ void add(const float* x, const float* amount, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = x[i] + *amount;  // expected finding: illegal_address

@@ -1,6 +1,4 @@
 // Each call allocates scratch memory and does not free it.
-#include <cuda_runtime.h>
-
 __global__ void copy(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = x[i];

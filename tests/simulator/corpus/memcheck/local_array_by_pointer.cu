@@ -1,6 +1,4 @@
 // The kernel accesses one element before or past local arrays, through pointers or in called functions.
-#include <cuda_runtime.h>
-
 struct Pair {
     float x;
     short y;

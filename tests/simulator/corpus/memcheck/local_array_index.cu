@@ -1,6 +1,4 @@
 // A local array has eight elements, and the loop writes a ninth.
-#include <cuda_runtime.h>
-
 __global__ void sort_of(const float* x, float* out, int n, int count) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     float values[8] = {};

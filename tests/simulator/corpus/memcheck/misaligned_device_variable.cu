@@ -1,7 +1,5 @@
 // The kernel stores four bytes at an odd address of a __device__ variable, and past its end.
 // n = 32 elements
-#include <cuda_runtime.h>
-
 __device__ int words[2];
 
 __global__ void store(const float* x, float* out, char* bytes) {

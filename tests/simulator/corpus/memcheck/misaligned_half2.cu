@@ -1,5 +1,5 @@
 // Rows have an odd length, so every second row starts in the middle of a half2.
-// n = 1005 elements
+// n = 1005, copy_rows<<<kRows, 32>>>(x, out, n / kRows)
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -17,5 +17,3 @@ __global__ void copy_rows(const __half* x, __half* out, int columns) {
     if (threadIdx.x == 0) out_row[columns - 1] = row[columns - 1];
 #endif
 }
-
-extern "C" void run(const __half* x, __half* out, int n, cudaStream_t stream) { copy_rows<<<kRows, 32, 0, stream>>>(x, out, n / kRows); }

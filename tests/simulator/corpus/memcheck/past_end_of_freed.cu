@@ -1,6 +1,4 @@
 // A kernel reads past the end of freed memory, which is reported as out of bounds, not as a use after free.
-#include <cuda_runtime.h>
-
 __global__ void copy(const float* x, const float* scratch, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

@@ -1,6 +1,5 @@
 // The tile has 128 elements, but the halo needs two more.
-#include <cuda_runtime.h>
-
+// smooth<<<(n + 127) / 128, 128>>>(x, out, n)
 #ifdef CLEAN
 constexpr int kTile = 130;
 #else
@@ -16,5 +15,3 @@ __global__ void smooth(const float* x, float* out, int n) {
     __syncthreads();
     if (i < n) out[i] = place[0] + place[1] + place[2];  // expected finding: out_of_bounds
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { smooth<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

@@ -1,6 +1,4 @@
 // A device function calls itself without end.
-#include <cuda_runtime.h>
-
 // clang-format off
 __device__ float sum(const float* x, int n) { return n == 0 ? *x : *x + sum(x, n - 1) * sum(x, n / 2); }  // expected finding: stack_overflow
 // clang-format on

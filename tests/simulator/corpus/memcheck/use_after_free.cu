@@ -1,6 +1,4 @@
 // The scratch memory is freed before the launch that reads it.
-#include <cuda_runtime.h>
-
 __global__ void fill(const float* x, float* scratch, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) scratch[i] = 2 * x[i];

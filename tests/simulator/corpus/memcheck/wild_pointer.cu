@@ -1,6 +1,4 @@
 // A row pitch in bytes is used in units of elements, which leads far outside of all memory.
-#include <cuda_runtime.h>
-
 __global__ void gather(const float* x, float* out, int n, long long pitch) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = x[i * pitch];  // expected finding: illegal_address

@@ -1,6 +1,4 @@
 // A kernel gets the address of a host array and writes to it.
-#include <cuda_runtime.h>
-
 float on_host[16384];
 
 __global__ void twice(const float* x, float* out, float* copy, int n) {

@@ -1,6 +1,5 @@
 // The kernel casts const away and writes to an input.
-#include <cuda_runtime.h>
-
+// scale<<<(n + 127) / 128, 128>>>(x, out, n)
 __global__ void scale(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -12,5 +11,3 @@ __global__ void scale(const float* x, float* out, int n) {
 #endif
     out[i] = doubled;
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { scale<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

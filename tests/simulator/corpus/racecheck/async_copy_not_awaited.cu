@@ -1,5 +1,5 @@
 // The tile is read before the thread waits for the asynchronous copy into it.
-// n = 128 elements
+// n = 128, stage<<<1, 128>>>(x, out, n)
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -15,5 +15,3 @@ __global__ void stage(const float* x, float* out, int n) {
     __syncthreads();
     out[threadIdx.x] = tile[threadIdx.x];  // expected finding: copy_not_awaited
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { stage<<<1, 128, 0, stream>>>(x, out, n); }

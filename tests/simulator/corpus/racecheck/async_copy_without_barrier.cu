@@ -1,5 +1,5 @@
 // A thread waits for its own copies, but also reads those of other threads without a barrier.
-// n = 128 elements
+// n = 128, stage<<<1, 128>>>(x, out, n)
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -13,5 +13,3 @@ __global__ void stage(const float* x, float* out, int n) {
 #endif
     out[threadIdx.x] = tile[127 - threadIdx.x];  // expected finding: within_block copy_not_awaited within_warp
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { stage<<<1, 128, 0, stream>>>(x, out, n); }

@@ -1,7 +1,5 @@
 // atomicAdd_block is atomic only for threads of one block, but all blocks add to one element.
 // n = 1024 elements
-#include <cuda_runtime.h>
-
 __global__ void clear(float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0;
 }

@@ -1,5 +1,5 @@
 // cuda::barrier: arriving publishes the thread's writes, but only waiting makes those of others visible.
-// n = 256 elements
+// n = 256, rotate<<<1, 256>>>(x, out, n)
 #include <cuda/barrier>
 #include <cuda_runtime.h>
 
@@ -18,5 +18,3 @@ __global__ void rotate(const float* x, float* out, int n) {
 #endif
     out[threadIdx.x] = tile[(threadIdx.x + 64) % 256];  // expected finding: within_block within_warp
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { rotate<<<1, 256, 0, stream>>>(x, out, n); }

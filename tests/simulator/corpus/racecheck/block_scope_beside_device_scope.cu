@@ -1,6 +1,4 @@
 // Block 0 uses an atomic operation of block scope, and other blocks use one of device scope.
-#include <cuda_runtime.h>
-
 __device__ int counter;
 
 __global__ void start() { counter = 0; }

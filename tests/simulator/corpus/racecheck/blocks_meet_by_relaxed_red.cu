@@ -1,8 +1,6 @@
 // All blocks of a cooperative launch wait for a counter that one thread of each block increments. The relaxed red
 // instruction does not publish the block's earlier writes.
 // n = 1024 elements
-#include <cuda_runtime.h>
-
 __global__ void reverse(const float* x, float* out, float* scratch, unsigned* arrivals, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     scratch[i] = x[i];  // expected finding: between_blocks

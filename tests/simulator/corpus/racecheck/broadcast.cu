@@ -1,6 +1,5 @@
 // Thread 0 stores a total, which other threads read without a barrier.
-#include <cuda_runtime.h>
-
+// scale<<<1, 128>>>(x, out, n)
 __global__ void scale(const float* x, float* out, int n) {
     __shared__ float total;
     if (threadIdx.x == 0) {
@@ -13,5 +12,3 @@ __global__ void scale(const float* x, float* out, int n) {
 #endif
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = x[i] / total;  // expected finding: within_block within_warp
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { scale<<<1, 128, 0, stream>>>(x, out, n); }

@@ -1,5 +1,5 @@
 // A bulk copy into shared memory is read before a thread waits for its mbarrier.
-// n = 128 elements
+// n = 128, tile<<<1, 128>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out, int n) {
@@ -16,5 +16,3 @@ __global__ void tile(const float* x, float* out, int n) {
 #endif
     out[threadIdx.x] = data[threadIdx.x];  // expected finding: within_warp within_block copy_not_awaited
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 128, 0, stream>>>(x, out, n); }

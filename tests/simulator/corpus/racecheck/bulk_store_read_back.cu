@@ -1,5 +1,5 @@
 // A thread reads the output of its bulk store, but it has waited only until the store has read its source.
-// n = 128 elements
+// n = 128, tile<<<1, 128>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out, int n) {
@@ -17,5 +17,3 @@ __global__ void tile(const float* x, float* out, int n) {
         out[0] = out[1] + 1;  // expected finding: copy_not_awaited
     }
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 128, 0, stream>>>(x, out, n); }

@@ -1,5 +1,5 @@
 // Threads write the source of a bulk store. Without a proxy fence the bulk store may not see the writes.
-// n = 128 elements
+// n = 128, tile<<<1, 128>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out, int n) {
@@ -14,5 +14,3 @@ __global__ void tile(const float* x, float* out, int n) {
         asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
     }
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 128, 0, stream>>>(x, out, n); }

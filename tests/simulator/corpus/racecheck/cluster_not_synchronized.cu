@@ -1,5 +1,5 @@
 // Each block reads what the next block of its cluster writes, but __syncthreads() synchronizes only one block.
-// n = 256 elements
+// n = 256, shift_by_a_block<<<8, 32>>>(x, out, n)
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -16,5 +16,3 @@ __global__ void __cluster_dims__(4, 1, 1) shift_by_a_block(const float* x, float
     out[blockIdx.x * 32 + threadIdx.x] = next[threadIdx.x];  // expected finding: within_cluster uninitialized_read
     cluster.sync();
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { shift_by_a_block<<<8, 32, 0, stream>>>(x, out, n); }

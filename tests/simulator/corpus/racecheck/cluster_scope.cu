@@ -1,7 +1,5 @@
 // Blocks synchronize through a flag with cluster scope, but without clusters each block is its own cluster.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 __device__ int flag;
 
 __global__ void hand_over(const float* x, float* out, int n) {

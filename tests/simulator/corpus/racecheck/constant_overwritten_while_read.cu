@@ -1,7 +1,5 @@
 // A copy in another stream overwrites a __constant__ table that a kernel reads.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 __constant__ float table[4];
 
 __global__ void scale(const float* x, float* out) {

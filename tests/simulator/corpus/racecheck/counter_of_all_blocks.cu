@@ -1,7 +1,5 @@
 // Every block adds its sum to the same element without atomics.
 // n = 1000 elements
-#include <cuda_runtime.h>
-
 __global__ void clear(float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0;
 }

@@ -1,7 +1,5 @@
 // A failed atomicCAS stores nothing, so a thread that reads the flag is not ordered after it.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 #ifdef CLEAN
 constexpr int kExpected = 0, kReady = 1;
 #else

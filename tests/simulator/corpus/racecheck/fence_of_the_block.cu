@@ -1,7 +1,5 @@
 // Blocks store partial sums, which the last block reads. Their fence has block scope, but device scope is needed.
 // n = 1024 elements
-#include <cuda_runtime.h>
-
 __device__ unsigned finished;
 
 __global__ void sum(const float* x, float* out, int n) {

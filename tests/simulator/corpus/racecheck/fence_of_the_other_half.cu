@@ -1,8 +1,6 @@
 // A reader of a flag executes fence.release instead of fence.acquire, so its later reads are not ordered after the
 // writer.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 __device__ unsigned flags[64];
 
 __global__ void clear() { flags[threadIdx.x] = 0; }

@@ -1,7 +1,5 @@
 // The reader of another block's flag executes a fence of block scope, but it needs device scope, as the writer does.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 __device__ int ready[64];
 
 __global__ void clear() { ready[threadIdx.x] = 0; }

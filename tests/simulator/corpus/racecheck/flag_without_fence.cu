@@ -1,7 +1,5 @@
 // A block passes a value to the next one through a volatile flag, without a fence between value and flag.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 __device__ volatile int ready[64];
 
 __global__ void chain(const float* x, float* out, int n) {

@@ -1,7 +1,5 @@
 // A kernel node lacks the dependency on the copy node whose output it reads.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 __global__ void add(const float* x, const float* y, float* out, int n) {
     if (threadIdx.x < n) out[threadIdx.x] = x[threadIdx.x] + y[threadIdx.x];  // expected finding: between_streams
 }

@@ -1,7 +1,5 @@
 // Graph nodes are ordered only by dependencies, not by the order in which they are added.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __global__ void twice(const float* x, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * x[i];  // expected finding: between_streams
 }

@@ -1,8 +1,6 @@
 // A graph is captured from two streams. One stream launches a kernel that reads the other stream's results, and only
 // then waits for the other stream's event.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __global__ void twice(const float* x, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * x[i];  // expected finding: between_streams
 }

@@ -1,6 +1,5 @@
 // Many threads add to one counter with +=.
-#include <cuda_runtime.h>
-
+// histogram<<<1, 128>>>(x, out, n)
 __global__ void histogram(const float* x, float* out, int n) {
     __shared__ int bins[16];
     if (threadIdx.x < 16) bins[threadIdx.x] = 0;
@@ -15,5 +14,3 @@ __global__ void histogram(const float* x, float* out, int n) {
     __syncthreads();
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = bins[i % 16];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { histogram<<<1, 128, 0, stream>>>(x, out, n); }

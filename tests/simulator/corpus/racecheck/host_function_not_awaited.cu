@@ -1,7 +1,5 @@
 // The output of a host function in a stream is read without synchronization.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 static void halve(void* data) {
     float* factor = static_cast<float*>(data);
     *factor = 0.5f;  // expected finding: with_host

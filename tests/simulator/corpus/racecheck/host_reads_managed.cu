@@ -1,7 +1,5 @@
 // The host reads managed memory that a kernel may still write.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __global__ void add_up(const float* x, float* total, int n) {
     if (threadIdx.x == 0) {
         float sum = 0;

@@ -1,7 +1,5 @@
 // An asynchronous copy to pinned memory is not complete when the call returns.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __global__ void scale(const float* x, float* out, int n, float factor) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = factor * x[i];
 }

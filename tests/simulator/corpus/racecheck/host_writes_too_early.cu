@@ -1,7 +1,5 @@
 // The source of an asynchronous copy is overwritten while the copy may still read it.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __constant__ float factor;
 
 __global__ void scale(const float* x, float* out, int n) {

@@ -1,7 +1,5 @@
 // The last block adds the partial sums of all blocks, which are not published by a fence.
 // n = 1024 elements
-#include <cuda_runtime.h>
-
 __device__ unsigned finished;
 
 __global__ void sum(const float* x, float* out, int n) {

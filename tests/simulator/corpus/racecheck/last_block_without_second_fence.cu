@@ -1,8 +1,6 @@
 // The last block reads the other blocks' results. The thread that draws the ticket must execute a fence after it; the
 // barrier that follows is no fence.
 // n = 1024 elements
-#include <cuda_runtime.h>
-
 __device__ unsigned finished;
 
 __global__ void sum(const float* x, float* out, int n) {

@@ -1,6 +1,4 @@
 // A lock is released before the writes that it protects are published.
-#include <cuda_runtime.h>
-
 __device__ int lock;
 
 __global__ void clear(float* out, int n) {

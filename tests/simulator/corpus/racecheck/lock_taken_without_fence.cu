@@ -1,6 +1,4 @@
 // After taking a lock, a fence is needed so that later reads do not return old values.
-#include <cuda_runtime.h>
-
 __device__ int lock;
 
 __global__ void clear(float* out, int n) {

@@ -1,5 +1,5 @@
 // Producers arrive at an mbarrier before they write the data that waiting threads read.
-// n = 64 elements
+// n = 64, tile<<<1, 64>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out, int n) {
@@ -17,5 +17,3 @@ __global__ void tile(const float* x, float* out, int n) {
     ptx::mbarrier_wait_parity(&all, 0);
     out[threadIdx.x] = data[63 - threadIdx.x];  // expected finding: within_block
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 64, 0, stream>>>(x, out, n); }

@@ -1,5 +1,5 @@
 // One thread initializes the mbarrier, and others use it without a barrier in between.
-// n = 64 elements
+// n = 64, tile<<<1, 64>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out, int n) {
@@ -16,5 +16,3 @@ __global__ void tile(const float* x, float* out, int n) {
     ptx::mbarrier_wait_parity(&ready, 0);  // expected finding: within_warp within_block
     out[threadIdx.x] = data[63 - threadIdx.x];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 64, 0, stream>>>(x, out, n); }

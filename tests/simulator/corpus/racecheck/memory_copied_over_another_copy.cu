@@ -1,7 +1,5 @@
 // Two threads copy to the same memory. Only the first bytes of their data differ, so only these are a race.
-// n = 64 elements
-#include <cuda_runtime.h>
-
+// n = 64, choose<<<1, 64>>>(x, out, n)
 __global__ void choose(const float* x, float* out, int n) {
     __shared__ __align__(16) float rows[2][32], chosen[32];
     if (threadIdx.x < 32) rows[0][threadIdx.x] = rows[1][threadIdx.x] = x[threadIdx.x];
@@ -14,5 +12,3 @@ __global__ void choose(const float* x, float* out, int n) {
     __syncthreads();
     out[threadIdx.x] = chosen[threadIdx.x % 32];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { choose<<<1, 64, 0, stream>>>(x, out, n); }

@@ -1,6 +1,5 @@
 // Each thread reads its neighbor's write to shared memory without a barrier.
-#include <cuda_runtime.h>
-
+// rotate<<<(n + 127) / 128, 128>>>(x, out, n)
 __global__ void rotate(const float* x, float* out, int n) {
     __shared__ float tile[128];
     const int i = blockIdx.x * 128 + threadIdx.x;
@@ -10,5 +9,3 @@ __global__ void rotate(const float* x, float* out, int n) {
 #endif
     if (i < n) out[i] = tile[(threadIdx.x + 1) % 128];  // expected finding: within_block within_warp
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { rotate<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

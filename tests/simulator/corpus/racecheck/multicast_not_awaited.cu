@@ -1,5 +1,5 @@
 // A multicast copies a tile to both blocks of a cluster, but the second block does not wait for its own mbarrier.
-// n = 64 elements
+// n = 64, tile_of_two<<<2, 32>>>(x, out, n)
 #include <cooperative_groups.h>
 
 #include "../ptx.cuh"
@@ -27,5 +27,3 @@ __global__ void __cluster_dims__(2, 1, 1) tile_of_two(const float* x, float* out
     out[blockIdx.x * 32 + threadIdx.x] = data[31 - threadIdx.x];  // expected finding: copy_not_awaited within_cluster uninitialized_read
     cooperative_groups::this_cluster().sync();
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile_of_two<<<2, 32, 0, stream>>>(x, out, n); }

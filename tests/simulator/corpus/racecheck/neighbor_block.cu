@@ -1,6 +1,4 @@
 // A block reads what the previous block writes in the same launch.
-#include <cuda_runtime.h>
-
 __global__ void first(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

@@ -1,8 +1,6 @@
 // A value goes from warp to warp within a block, then to another block. The first fence may have block scope, but the
 // second one needs device scope.
 // n = 1 elements
-#include <cuda_runtime.h>
-
 __device__ int first, second;
 __device__ float value;
 

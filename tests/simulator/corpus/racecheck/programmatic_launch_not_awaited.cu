@@ -1,8 +1,6 @@
 // A kernel that may overlap with the previous kernel reads the previous kernel's output before it waits for that
 // kernel.
 // n = 256 elements
-#include <cuda_runtime.h>
-
 __device__ float middle[256];
 
 __global__ void first(const float* x, int n) {

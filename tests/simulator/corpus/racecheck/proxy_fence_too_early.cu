@@ -1,5 +1,5 @@
 // The proxy fence precedes the write that the bulk store must see.
-// n = 128 elements
+// n = 128, tile<<<1, 128>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out, int n) {
@@ -17,5 +17,3 @@ __global__ void tile(const float* x, float* out, int n) {
         asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
     }
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 128, 0, stream>>>(x, out, n); }

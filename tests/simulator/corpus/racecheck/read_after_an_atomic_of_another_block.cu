@@ -1,7 +1,5 @@
 // Block 0 adds to a counter and reads it. An ordinary read by another block is not ordered with the addition.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 __device__ int counter;
 
 __global__ void clear() { counter = 0; }

@@ -1,8 +1,6 @@
 // All threads of a block read a scale before and after a barrier. One thread overwrites the scale when a counter shows
 // that all threads have read it twice. The counter does not order the reads before the write.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 __device__ float scale;
 
 __global__ void start() { scale = 2; }

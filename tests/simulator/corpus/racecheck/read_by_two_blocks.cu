@@ -1,8 +1,6 @@
 // Many threads of two blocks read a scale, then one block overwrites it. Its barrier does not order the other block's
 // reads.
 // n = 128 elements
-#include <cuda_runtime.h>
-
 __device__ float scale;
 __device__ volatile int has_read;
 

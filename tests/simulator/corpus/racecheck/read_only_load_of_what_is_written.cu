@@ -1,7 +1,5 @@
 // __ldg and ld.global.nc read memory that the kernel also writes. Their read-only cache may return old values.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 __global__ void start(const float* x, float* out) { out[threadIdx.x] = x[threadIdx.x]; }
 
 __global__ void shift(float* out, int n) {

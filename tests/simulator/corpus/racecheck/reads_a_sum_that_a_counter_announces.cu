@@ -1,8 +1,6 @@
 // Every block adds to a sum and then to a counter; one block waits until the counter is complete and reads the sum.
 // Without fences the counter does not order the additions before the read.
 // n = 8 elements
-#include <cuda_runtime.h>
-
 __device__ float sum;
 __device__ int done;
 

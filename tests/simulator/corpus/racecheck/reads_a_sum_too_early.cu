@@ -1,6 +1,5 @@
 // Atomic additions give a correct sum, but it is read before all threads have added.
-#include <cuda_runtime.h>
-
+// sum<<<1, 128>>>(x, out, n)
 __global__ void sum(const float* x, float* out, int n) {
     __shared__ float total;
     if (threadIdx.x == 0) total = 0;
@@ -12,5 +11,3 @@ __global__ void sum(const float* x, float* out, int n) {
     const float seen = total;  // expected finding: within_block within_warp
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = seen;
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sum<<<1, 128, 0, stream>>>(x, out, n); }

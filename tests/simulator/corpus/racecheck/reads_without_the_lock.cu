@@ -1,6 +1,4 @@
 // Writers take the lock, but a reader does not.
-#include <cuda_runtime.h>
-
 __device__ int lock;
 
 __global__ void clear(float* out, int n) {

@@ -1,8 +1,6 @@
 // A store with release order publishes only through its own flag, but the reader polls another flag. A fence would
 // publish through every later store.
 // n = 2 elements
-#include <cuda_runtime.h>
-
 __device__ int flags[2];
 
 __global__ void start() { flags[threadIdx.x] = 0; }

@@ -1,7 +1,5 @@
 // A flag in global memory has cluster scope, so it orders blocks of one cluster, but not of two clusters.
 // n = 128 elements
-#include <cuda_runtime.h>
-
 __device__ int flag;
 
 __global__ void __cluster_dims__(2, 1, 1) hand_over_in_cluster(const float* x, float* out, int n) {

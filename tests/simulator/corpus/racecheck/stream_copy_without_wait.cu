@@ -1,7 +1,5 @@
 // The kernel reads the destination of a copy in another stream without waiting for it.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __global__ void twice(const float* x, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * x[i];  // expected finding: between_streams
 }

@@ -1,8 +1,6 @@
 // A kernel in a stream created with cudaStreamNonBlocking reads what the default stream writes. Unlike other streams,
 // such a stream does not wait for the default stream.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __global__ void twice(const float* x, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * x[i];  // expected finding: between_streams
 }

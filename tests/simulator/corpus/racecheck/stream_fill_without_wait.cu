@@ -1,7 +1,5 @@
 // Sums are accumulated before the memset in another stream has finished.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __global__ void add(const float* x, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(&out[i], x[i]);  // expected finding: between_streams
 }

@@ -1,7 +1,5 @@
 // Memory is freed in a stream that does not wait for the stream that still uses it.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __global__ void twice(const float* x, float* scratch, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) {
         scratch[i] = 2 * x[i];  // expected finding: between_streams

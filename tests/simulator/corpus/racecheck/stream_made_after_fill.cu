@@ -1,7 +1,5 @@
 // A new stream does not wait for earlier work of the default stream.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __global__ void add(const float* x, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(&out[i], x[i]);  // expected finding: between_streams
 }

@@ -1,7 +1,5 @@
 // The caller continues in its stream, which does not wait for the launcher's other stream.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __global__ void twice(const float* x, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * x[i];  // expected finding: between_streams
 }

@@ -1,7 +1,5 @@
 // Memory allocated in one stream is used in another without waiting for the allocation.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __global__ void twice(const float* x, float* scratch, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) {
         scratch[i] = 2 * x[i];  // expected finding: between_streams

@@ -1,7 +1,5 @@
 // Kernels in two streams read memory. A kernel in a third stream writes it, but waits for only one of them.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __global__ void sum_left(const float* x, const float* middle, float* out, int n) {
     for (int i = threadIdx.x; i < n / 2; i += blockDim.x) out[i] = x[i] + middle[i];  // expected finding: between_streams
 }

@@ -1,7 +1,5 @@
 // The mask of __syncwarp() contains only the lower half of the warp.
-// n = 32 elements
-#include <cuda_runtime.h>
-
+// n = 32, rotate<<<1, 32>>>(x, out, n)
 __global__ void rotate(const float* x, float* out, int n) {
     __shared__ float tile[32];
     const int lane = threadIdx.x;
@@ -13,5 +11,3 @@ __global__ void rotate(const float* x, float* out, int n) {
 #endif
     out[lane] = tile[(lane + 16) % 32];  // expected finding: within_warp
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { rotate<<<1, 32, 0, stream>>>(x, out, n); }

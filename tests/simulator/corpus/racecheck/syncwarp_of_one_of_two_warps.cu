@@ -1,8 +1,6 @@
 // Two warps read a scale. One warp overwrites it when a counter shows that all lanes have read it. Its __syncwarp()
 // orders its own reads before the write, but not the other warp's.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 __device__ float scale;
 __device__ int readers;
 

@@ -1,5 +1,5 @@
 // Threads write the source of a tensor store. Without a proxy fence the tensor store may not see the writes.
-// n = 256 elements
+// n = 256, doubled<<<1, 256>>>(x, ptx::make_tensor_map(out, 8))
 #include "../ptx.cuh"
 
 __global__ void doubled(const float* x, const __grid_constant__ CUtensorMap map) {
@@ -14,5 +14,3 @@ __global__ void doubled(const float* x, const __grid_constant__ CUtensorMap map)
         asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
     }
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { doubled<<<1, 256, 0, stream>>>(x, ptx::make_tensor_map(out, 8)); }

@@ -1,5 +1,5 @@
 // A tile is read before the phase of its mbarrier completes.
-// n = 256 elements
+// n = 256, copy<<<1, 256>>>(ptx::make_tensor_map(x, 8), out)
 #include "../ptx.cuh"
 
 __global__ void copy(const __grid_constant__ CUtensorMap map, float* out) {
@@ -13,5 +13,3 @@ __global__ void copy(const __grid_constant__ CUtensorMap map, float* out) {
 #endif
     out[threadIdx.x] = tile[threadIdx.x];  // expected finding: within_warp within_block copy_not_awaited
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copy<<<1, 256, 0, stream>>>(ptx::make_tensor_map(x, 8), out); }

@@ -1,5 +1,5 @@
 // cp.async without cp.async.mbarrier.arrive: threads arrive before their copies are complete.
-// n = 64 elements
+// n = 64, tile<<<1, 64>>>(x, out, n)
 #include "../ptx.cuh"
 
 // clang-format off
@@ -22,5 +22,3 @@ __global__ void tile(const float* x, float* out, int n) {
     ptx::mbarrier_wait_parity(&full, 0);
     out[threadIdx.x] = data[63 - threadIdx.x];  // expected finding: within_warp within_block copy_not_awaited
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 64, 0, stream>>>(x, out, n); }

@@ -1,8 +1,6 @@
 // Every block increments a counter and then reads it with an ordinary load. Only the last block may do that, because
 // all others have finished; for the other blocks the load is a race.
 // n = 96 elements
-#include <cuda_runtime.h>
-
 __device__ int tickets;
 
 __global__ void clear() { tickets = 0; }

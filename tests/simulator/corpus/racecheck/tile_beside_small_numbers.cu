@@ -1,8 +1,6 @@
 // Three of four warps wait at a named barrier, read a tile, store 2-byte numbers behind it, and overwrite the tile
 // without a second barrier. The 2-byte stores must not make the race check forget who has read the tile.
 // n = 96 elements
-#include <cuda_runtime.h>
-
 __device__ void meet(int barrier) { asm volatile("bar.sync %0, 96;" ::"r"(barrier) : "memory"); }
 
 __global__ void renew(const float* x, float* out, int n) {

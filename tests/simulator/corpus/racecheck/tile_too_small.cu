@@ -1,5 +1,5 @@
 // sync() of a tile of 16 threads does not order the two tiles of a warp.
-// n = 32 elements
+// n = 32, rotate<<<1, 32>>>(x, out, n)
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -16,5 +16,3 @@ __global__ void rotate(const float* x, float* out, int n) {
     group.sync();
     out[threadIdx.x] = tile[31 - threadIdx.x];  // expected finding: within_warp
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { rotate<<<1, 32, 0, stream>>>(x, out, n); }

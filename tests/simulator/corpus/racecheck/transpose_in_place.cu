@@ -1,7 +1,5 @@
 // Two threads each swap x[i][j] and x[j][i] in place.
 // n = 1024 elements
-#include <cuda_runtime.h>
-
 __global__ void transpose(const float* x, float* out, int n) {
     const int row = blockIdx.x, column = threadIdx.x;
     out[row * 32 + column] = x[row * 32 + column];

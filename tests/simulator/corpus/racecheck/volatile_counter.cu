@@ -1,7 +1,5 @@
 // A volatile counter is read and written in two steps, between which another block may write it.
 // n = 20 elements
-#include <cuda_runtime.h>
-
 __global__ void clear(float* out, int n) { out[threadIdx.x] = 0; }
 
 __global__ void count(const float* x, volatile float* out) {

@@ -1,8 +1,6 @@
 // One thread of each block counts under a lock, and reads the counter again without it. The read is directly before a
 // fence, but no thread polls the counter, so it is data.
 // n = 20 elements
-#include <cuda_runtime.h>
-
 __device__ int lock;
 
 __global__ void clear(float* out, int n) { out[threadIdx.x] = 0; }

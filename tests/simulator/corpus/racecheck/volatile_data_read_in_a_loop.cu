@@ -1,7 +1,5 @@
 // A block writes a weight, and the other blocks read it in each iteration of a loop. They do not wait until it changes.
 // n = 20 elements
-#include <cuda_runtime.h>
-
 __device__ volatile float weight;
 __device__ volatile int ready;
 

@@ -1,8 +1,6 @@
 // Blocks write partial sums to volatile memory without a fence. volatile does not order them, so the last block may
 // read an old value.
 // n = 1024 elements
-#include <cuda_runtime.h>
-
 __device__ unsigned finished;
 
 __global__ void sum(const float* x, volatile float* out, int n) {

@@ -1,8 +1,6 @@
 // A block resets a sum by a volatile write, which is not atomic: the value depends on whether another block adds before
 // or after it.
 // n = 20 elements
-#include <cuda_runtime.h>
-
 __global__ void clear(float* out, int n) { out[threadIdx.x] = 0; }
 
 __global__ void sum(const float* x, float* out, int n) {

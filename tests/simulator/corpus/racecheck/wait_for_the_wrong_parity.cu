@@ -1,6 +1,6 @@
 // The wait has the wrong parity: that of the phase before the first one. That phase counts as complete, so the wait
 // returns at once.
-// n = 128 elements
+// n = 128, tile<<<1, 128>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out, int n) {
@@ -19,5 +19,3 @@ __global__ void tile(const float* x, float* out, int n) {
 #endif
     out[threadIdx.x] = data[threadIdx.x];  // expected finding: within_warp within_block copy_not_awaited
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 128, 0, stream>>>(x, out, n); }

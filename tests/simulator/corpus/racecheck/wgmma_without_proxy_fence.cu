@@ -1,5 +1,5 @@
 // Threads write a tile that wgmma reads. Without a proxy fence wgmma may not see the writes.
-// n = 512 elements
+// n = 512, product<<<1, 128>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void product(const float* x, float* out, int n) {
@@ -17,5 +17,3 @@ __global__ void product(const float* x, float* out, int n) {
     ptx::wgmma_wait_group();
     for (int i = 0; i < 4; ++i) out[4 * threadIdx.x + i] = d[i];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { product<<<1, 128, 0, stream>>>(x, out, n); }

@@ -1,5 +1,5 @@
 // One more tile is loaded than used, and the block exits while the load is in flight.
-// n = 512 elements
+// n = 512, pass_on<<<1, 128>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void pass_on(const float* x, float* out, int n) {
@@ -27,5 +27,3 @@ __global__ void pass_on(const float* x, float* out, int n) {
         __syncthreads();
     }
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { pass_on<<<1, 128, 0, stream>>>(x, out, n); }

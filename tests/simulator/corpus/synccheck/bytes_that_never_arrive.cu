@@ -1,5 +1,5 @@
 // The mbarrier expects more bytes than the copy transfers, so the phase never completes.
-// n = 128 elements
+// n = 128, tile<<<1, 128>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out, int n) {
@@ -18,5 +18,3 @@ __global__ void tile(const float* x, float* out, int n) {
     ptx::mbarrier_wait_parity(&full, 0);  // expected finding: deadlock
     out[threadIdx.x] = data[threadIdx.x];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 128, 0, stream>>>(x, out, n); }

@@ -1,7 +1,5 @@
 // Two lanes have each other in their masks, but execute different warp intrinsics.
-// n = 32 elements
-#include <cuda_runtime.h>
-
+// n = 32, mixed<<<1, 32>>>(x, out, n)
 __global__ void mixed(const float* x, float* out, int n) {
     float value = x[threadIdx.x];
 #ifdef CLEAN
@@ -17,5 +15,3 @@ __global__ void mixed(const float* x, float* out, int n) {
 #endif
     out[threadIdx.x] = value;
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { mixed<<<1, 32, 0, stream>>>(x, out, n); }

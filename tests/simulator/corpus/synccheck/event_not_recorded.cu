@@ -1,7 +1,5 @@
 // The second stream waits for an event before it is recorded, so it does not wait.
 // n = 100 elements
-#include <cuda_runtime.h>
-
 __global__ void twice(const float* x, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * x[i];
 }

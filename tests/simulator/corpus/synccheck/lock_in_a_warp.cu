@@ -1,7 +1,5 @@
 // Two threads take two locks in opposite order, so each waits for the other.
 // n = 64 elements
-#include <cuda_runtime.h>
-
 __device__ int locks[2];
 
 __device__ void take(int* lock) {

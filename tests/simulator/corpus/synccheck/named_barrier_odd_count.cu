@@ -1,7 +1,5 @@
 // The thread count of a named barrier must be a multiple of 32, which 40 is not.
-// n = 64 elements
-#include <cuda_runtime.h>
-
+// n = 64, wait<<<1, 64>>>(x, out, n)
 __global__ void wait(const float* x, float* out, int n) {
 #ifdef CLEAN
     const int threads = 64;
@@ -11,5 +9,3 @@ __global__ void wait(const float* x, float* out, int n) {
     asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");  // expected finding: barrier_threads_invalid
     out[threadIdx.x] = x[threadIdx.x];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { wait<<<1, 64, 0, stream>>>(x, out, n); }

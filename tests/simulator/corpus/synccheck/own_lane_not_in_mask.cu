@@ -1,7 +1,5 @@
 // Lanes of the upper half of a warp pass a mask that names only the lower half.
-// n = 32 elements
-#include <cuda_runtime.h>
-
+// n = 32, half_sum<<<1, 32>>>(x, out, n)
 __global__ void half_sum(const float* x, float* out, int n) {
     float value = x[threadIdx.x];
 #ifdef CLEAN
@@ -12,5 +10,3 @@ __global__ void half_sum(const float* x, float* out, int n) {
     value += __shfl_xor_sync(mask, value, 1);  // expected finding: own_lane_not_in_mask
     out[threadIdx.x] = value;
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { half_sum<<<1, 32, 0, stream>>>(x, out, n); }

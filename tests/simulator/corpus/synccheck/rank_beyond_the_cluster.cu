@@ -1,6 +1,6 @@
 // Each block accesses the shared memory of the block with the next rank. For the last block, the cluster has no such
 // rank.
-// n = 128 elements
+// n = 128, shift<<<4, 32>>>(x, out, n)
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -17,5 +17,3 @@ __global__ void __cluster_dims__(4, 1, 1) shift(const float* x, float* out, int 
     out[blockIdx.x * 32 + threadIdx.x] = cluster.map_shared_rank(mine, next)[threadIdx.x];  // expected finding: instruction_misused
     cluster.sync();
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { shift<<<4, 32, 0, stream>>>(x, out, n); }

@@ -1,7 +1,5 @@
 // Only two warps of a warpgroup execute setmaxnreg.
-// n = 128 elements
-#include <cuda_runtime.h>
-
+// n = 128, tile<<<1, 128>>>(x, out, n)
 // clang-format off
 // clang-format on
 
@@ -13,5 +11,3 @@ __global__ void __launch_bounds__(128, 1) tile(const float* x, float* out, int n
     __syncthreads();                                          // expected finding: deadlock
     out[threadIdx.x] = x[threadIdx.x];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 128, 0, stream>>>(x, out, n); }

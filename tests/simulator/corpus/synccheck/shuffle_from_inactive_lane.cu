@@ -1,7 +1,5 @@
 // 24 lanes execute a shuffle, and some of them read from lanes that do not.
-// n = 24 elements
-#include <cuda_runtime.h>
-
+// n = 24, sum<<<1, 32>>>(x, out, n)
 __global__ void sum(const float* x, float* out, int n) {
 #ifdef CLEAN
     float value = threadIdx.x < n ? x[threadIdx.x] : 0.0f;
@@ -16,5 +14,3 @@ __global__ void sum(const float* x, float* out, int n) {
     out[threadIdx.x] = value;
 #endif
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sum<<<1, 32, 0, stream>>>(x, out, n); }

@@ -1,7 +1,5 @@
 // Even lanes call __syncwarp() with a full mask in a branch, while odd lanes wait at a barrier.
-// n = 32 elements
-#include <cuda_runtime.h>
-
+// n = 32, odd_even<<<1, 32>>>(x, out, n)
 __global__ void odd_even(const float* x, float* out, int n) {
     __shared__ float tile[32];
     tile[threadIdx.x] = x[threadIdx.x];
@@ -15,5 +13,3 @@ __global__ void odd_even(const float* x, float* out, int n) {
     __syncthreads();  // expected finding: deadlock
     out[threadIdx.x] = tile[31 - threadIdx.x];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { odd_even<<<1, 32, 0, stream>>>(x, out, n); }

@@ -1,6 +1,6 @@
 // Only 5 of the box's 8 rows are inside the tensor; the others are filled with zeros. The bytes of all 8 rows arrive at
 // the mbarrier, which expects fewer.
-// n = 160 elements
+// n = 160, copy<<<1, 256>>>(ptx::make_tensor_map(x, 5), out, n)
 #include "../ptx.cuh"
 
 __global__ void copy(const __grid_constant__ CUtensorMap map, float* out, int n) {
@@ -16,5 +16,3 @@ __global__ void copy(const __grid_constant__ CUtensorMap map, float* out, int n)
     ptx::mbarrier_wait_parity(&full, 0);  // expected finding: deadlock
     if (threadIdx.x < n) out[threadIdx.x] = tile[threadIdx.x];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copy<<<1, 256, 0, stream>>>(ptx::make_tensor_map(x, 5), out, n); }

@@ -1,5 +1,5 @@
 // A copy with three dimensions uses a tensor map with two.
-// n = 256 elements
+// n = 256, copy<<<1, 256>>>(ptx::make_tensor_map(x, 8), out)
 #include "../ptx.cuh"
 
 __global__ void copy(const __grid_constant__ CUtensorMap map, float* out) {
@@ -20,5 +20,3 @@ __global__ void copy(const __grid_constant__ CUtensorMap map, float* out) {
     ptx::mbarrier_wait_parity(&full, 0);
     out[threadIdx.x] = tile[threadIdx.x];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copy<<<1, 256, 0, stream>>>(ptx::make_tensor_map(x, 8), out); }

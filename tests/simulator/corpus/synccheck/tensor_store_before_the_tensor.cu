@@ -1,5 +1,5 @@
 // The box of a store may extend past the end of the tensor, but must not begin before it, unlike that of a load.
-// n = 256 elements
+// n = 256, doubled<<<1, 256>>>(x, out, ptx::make_tensor_map(out, n / 32))
 #include "../ptx.cuh"
 
 __global__ void doubled(const float* x, float* out, const __grid_constant__ CUtensorMap map) {
@@ -16,8 +16,4 @@ __global__ void doubled(const float* x, float* out, const __grid_constant__ CUte
 #endif
         asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    doubled<<<1, 256, 0, stream>>>(x, out, ptx::make_tensor_map(out, n / 32));
 }

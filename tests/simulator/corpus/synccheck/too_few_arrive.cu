@@ -1,5 +1,5 @@
 // mbarrier.init expects all threads of the block, but only those with i < n arrive.
-// n = 100 elements
+// n = 100, tile<<<1, 128>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out, int n) {
@@ -15,5 +15,3 @@ __global__ void tile(const float* x, float* out, int n) {
     ptx::mbarrier_wait_parity(&all, 0);  // expected finding: deadlock
     for (int i = 127 - threadIdx.x; i < n; i += 128) out[i] = data[n - 1 - i];
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 128, 0, stream>>>(x, out, n); }

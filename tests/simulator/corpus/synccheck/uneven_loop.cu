@@ -1,7 +1,5 @@
 // A barrier is in a loop whose number of iterations differs between threads.
-// n = 200 elements
-#include <cuda_runtime.h>
-
+// n = 200, sums<<<1, 128>>>(x, out, n)
 __global__ void sums(const float* x, float* out, int n) {
     __shared__ float tile[128];
     float total = 0;
@@ -20,5 +18,3 @@ __global__ void sums(const float* x, float* out, int n) {
     __syncthreads();  // expected finding: barrier_sites_differ
     for (int i = threadIdx.x; i < n; i += 128) out[i] = total;
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sums<<<1, 128, 0, stream>>>(x, out, n); }

@@ -1,7 +1,5 @@
 // The kernel polls a flag that is never set.
 // n = 32 elements
-#include <cuda_runtime.h>
-
 __device__ volatile int flag;
 
 __global__ void wait(const float* x, float* out, int n) {

@@ -1,5 +1,5 @@
 // wgmma.wait_group does not wait for a wgmma that was not committed to a group.
-// n = 512 elements
+// n = 512, product<<<1, 128>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void product(const float* x, float* out, int n) {
@@ -16,5 +16,3 @@ __global__ void product(const float* x, float* out, int n) {
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group();
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { product<<<1, 128, 0, stream>>>(x, out, n); }

@@ -1,5 +1,5 @@
 // The wait allows the younger of two groups to be pending, but then the accumulators of the younger group are used.
-// n = 512 elements
+// n = 512, product<<<1, 128>>>(x, out, n)
 #include "../ptx.cuh"
 
 __global__ void product(const float* x, float* out, int n) {
@@ -19,5 +19,3 @@ __global__ void product(const float* x, float* out, int n) {
     for (int i = 0; i < 4; ++i) out[4 * threadIdx.x + i] = d[i];  // expected finding: accumulator_not_awaited
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { product<<<1, 128, 0, stream>>>(x, out, n); }

@@ -1,5 +1,5 @@
 // A copy to tensor memory writes 8 columns (256 bits per lane), but only 4 allocated columns remain.
-// n = 4096 elements
+// n = 4096, copies<<<1, 128>>>(x, out)
 #include "../tcgen05.cuh"
 
 __global__ void copies(const float* x, float* out) {
@@ -34,5 +34,3 @@ __global__ void copies(const float* x, float* out) {
     __syncthreads();
     if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, 32);
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copies<<<1, 128, 0, stream>>>(x, out); }

@@ -1,5 +1,5 @@
 // The block exits without freeing its columns.
-// n = 4096 elements
+// n = 4096, product<<<1, 128>>>(x, out)
 #include "../tcgen05.cuh"
 
 __global__ void product(const float* x, float* out) {
@@ -26,5 +26,3 @@ __global__ void product(const float* x, float* out) {
     if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, 32);
 #endif
 }
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { product<<<1, 128, 0, stream>>>(x, out); }
