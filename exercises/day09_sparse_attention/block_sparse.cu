@@ -1,6 +1,6 @@
 // Block-sparse attention, f32: each block of queries sees the blocks of keys that a CSR list names.
 //
-//   q, out: [batch, heads, query_len, DIM]     k, v: [batch, heads, key_len, DIM]     DIM: 32 or 64
+//   q, out: [batch, heads, query_len, DIM]     k, v: [batch, heads, key_len, DIM]     DIM: 4, 8, 32 or 64
 //   offsets: [ceil(query_len / block) + 1]
 //   indices: the key blocks of query block b are entries offsets[b] ... offsets[b + 1] - 1
 #include <cuda_runtime.h>

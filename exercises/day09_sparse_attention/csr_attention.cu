@@ -1,6 +1,6 @@
 // Sparse attention, f32, over any pattern: each query has its own list of keys, in CSR.
 //
-//   q, k, v, out: [batch, heads, query_len or key_len, DIM]     DIM: 32, 64 or 128
+//   q, k, v, out: [batch, heads, query_len or key_len, DIM]     DIM: 4, 8, 32, 64 or 128
 //   offsets: [query_len + 1]     indices: query i sees the keys indices[offsets[i]] ... indices[offsets[i + 1] - 1]
 #include <cuda_runtime.h>
 

@@ -1,6 +1,6 @@
 // Attention over global, neighboring and random keys, f32.
 //
-//   q, k, v, out: [batch, heads, len, DIM]     DIM: 32, 64 or 128
+//   q, k, v, out: [batch, heads, len, DIM]     DIM: 4, 8, 32, 64 or 128
 //   random_keys: [len, randoms]
 #include <cuda_runtime.h>
 

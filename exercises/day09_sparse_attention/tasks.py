@@ -253,7 +253,7 @@ block_sparse = Exercise(
 Attention under a mask of blocks of `block` x `block`, given as lists in CSR format. Block b of queries sees the blocks
 of keys indices[offsets[b]] up to indices[offsets[b + 1] - 1]. They are in range, ascending and distinct. The last
 blocks may be partial. With `causal`, query i also sees no key after i + key_len - query_len. block is 16, 32 or 64,
-head_dim 32 or 64, f32, pointers 16-byte aligned. A query that sees no key, or whose list is empty, gives zeros.
+head_dim 4, 8, 32 or 64, f32, pointers 16-byte aligned. A query that sees no key, or whose list is empty, gives zeros.
 With no queries there is nothing to do.""",
     launchers="""void block_sparse(const float* q, const float* k, const float* v, const int* offsets, const int* indices,
                  float* out, int batch, int heads, int query_len, int key_len, int head_dim, int block, bool causal,
@@ -282,6 +282,8 @@ With no queries there is nothing to do.""",
         Case("causal, more keys than queries", **blocks(16, 9, True, query_len=21, key_len=90, head_dim=32)),
         # All 5 x 3 blocks are listed, so only the causal order hides keys from the first 30 queries.
         Case("causal, queries that see no key", **blocks(16, 15, True, query_len=70, key_len=40, head_dim=32)),
+        Case("head_dim 4", **blocks(16, 3, heads=2, query_len=20, key_len=37, head_dim=4)),
+        Case("head_dim 8, causal", **blocks(16, 3, True, heads=2, query_len=20, key_len=37, head_dim=8)),
         Case("scores that rise", inputs=RISING, **blocks(16, 12, query_len=40, key_len=100, head_dim=32)),
         Case("large scores do not overflow", inputs=LARGE, **blocks(16, 12, query_len=40, key_len=100)),
         Case("all scores far below zero", inputs=BELOW_ZERO, **blocks(16, 12, query_len=40, key_len=100)),
@@ -430,7 +432,7 @@ csr_attention = Exercise(
 One attention kernel for any pattern. Query i sees the keys indices[offsets[i]] up to indices[offsets[i + 1] - 1],
 in any order. Ignore an index below 0, or not below key_len, and read nothing for it. A key that is listed twice
 counts twice. A query whose list is empty, or has no valid index, gives zeros. With no queries there is nothing to
-do. f32, head_dim 32, 64 or 128, pointers 16-byte aligned. All heads and all sequences share one pattern.""",
+do. f32, head_dim 4, 8, 32, 64 or 128, pointers 16-byte aligned. All heads and all sequences share one pattern.""",
     launchers=LIST_PROTOTYPE.format(name="csr_attention"),
     inputs=LISTS,
     outputs=OUT,
@@ -440,6 +442,8 @@ do. f32, head_dim 32, 64 or 128, pointers 16-byte aligned. All heads and all seq
     tolerance={"f32": 1e-4},
     cases=[
         *LIST_CASES,
+        Case("head_dim 4", inputs=SOME_INVALID, **lists(150, heads=2, query_len=5, key_len=40, head_dim=4)),
+        Case("head_dim 8", inputs=SOME_INVALID, **lists(150, heads=2, query_len=5, key_len=40, head_dim=8)),
         Case("head_dim 128", **lists(120, query_len=10, key_len=33, head_dim=128)),
         Case(
             "random sizes",
@@ -547,7 +551,7 @@ global_local_random = Exercise(
 The pattern of long-document encoders, from three rules. Query i sees the keys j with |i - j| <= window. All queries
 see the first `globals` keys, and the first `globals` queries see all keys. Query i also sees the `randoms` keys
 in random_keys[i]. A key that several rules name, or that is named twice, counts once. Ignore a random key that does
-not exist. There are as many queries as keys, f32, head_dim 32, 64 or 128, pointers 16-byte aligned; globals, window
+not exist. There are as many queries as keys, f32, head_dim 4, 8, 32, 64 or 128, pointers 16-byte aligned; globals, window
 and randoms may be 0. With an empty batch there is nothing to do.""",
     launchers="""void global_local_random(const float* q, const float* k, const float* v, const int* random_keys, float* out,
                  int batch, int heads, int len, int head_dim, int globals, int window, int randoms, float scale,
@@ -580,6 +584,8 @@ and randoms may be 0. With an empty batch there is nothing to do.""",
             inputs={"random_keys": with_invalid(integers(-9, "len + 9"), "len")},
             **rules(1, 1, 6, len=30, head_dim=32),
         ),
+        Case("head_dim 4", **rules(2, 3, 4, heads=2, len=37, head_dim=4)),
+        Case("head_dim 8", **rules(2, 3, 4, heads=2, len=37, head_dim=8)),
         Case("head_dim 128", **rules(1, 2, 3, batch=2, len=21, head_dim=128)),
         Case("scores that rise", inputs=RISING, **rules(2, 5, 4, len=60)),
         Case("large scores do not overflow", inputs=LARGE, **rules(2, 5, 4, len=40)),

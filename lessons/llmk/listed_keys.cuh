@@ -2,7 +2,7 @@
 //
 // A warp handles one query. Its four groups of 8 lanes each take every fourth key of the list and keep their own
 // maximum, sum and weighted sum; day 6 shows how these merge. The 8 lanes of a group read neighboring parts of a row of
-// k or v.
+// k or v. Rows of fewer than 32 columns have a lane for each 4 columns, and the warp has more groups.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,8 +13,6 @@
 #include "llmk/softmax.cuh"
 
 namespace llmk {
-
-constexpr int kGroups = 4;  // groups per warp; a group processes one key at a time
 
 __device__ __forceinline__ float dot(float4 a, float4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
 
@@ -28,7 +26,8 @@ template <int DIM, typename Pattern>
 __device__ __forceinline__ void attention_over_listed_keys(const float* q, const float* k, const float* v,
                                                            const Pattern& pattern, float* out, long long rows,
                                                            int query_len, int key_len, float scale) {
-    constexpr int kLanes = 32 / kGroups;
+    constexpr int kLanes = DIM < 32 ? DIM / 4 : 8;  // lanes per group; a group processes one key at a time
+    constexpr int kGroups = 32 / kLanes;
     constexpr int kChunks = DIM / 4 / kLanes;  // 16-byte pieces of a row per lane
     const long long id = static_cast<long long>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
     if (id >= rows) return;

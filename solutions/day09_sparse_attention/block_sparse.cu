@@ -3,7 +3,7 @@
 // A block of threads owns a block of queries, one thread each, and walks over its list. It fetches each listed tile of
 // keys once for all its queries; an unlisted tile costs nothing.
 //
-//   q, out: [batch, heads, query_len, DIM]     k, v: [batch, heads, key_len, DIM]     DIM: 32 or 64
+//   q, out: [batch, heads, query_len, DIM]     k, v: [batch, heads, key_len, DIM]     DIM: 4, 8, 32 or 64
 //   offsets: [ceil(query_len / block) + 1]
 //   indices: the key blocks of query block b are entries offsets[b] ... offsets[b + 1] - 1
 #include <cuda_runtime.h>
@@ -93,6 +93,9 @@ extern "C" void block_sparse(const float* q, const float* k, const float* v, con
                              bool causal, float scale, cudaStream_t stream) {
     if (batch == 0 || heads == 0 || query_len == 0) return;
     const dim3 grid((query_len + block - 1) / block, batch * heads);
-    const auto kernel = head_dim == 32 ? attend<32> : attend<64>;
+    const auto kernel = head_dim == 4    ? attend<4>
+                        : head_dim == 8  ? attend<8>
+                        : head_dim == 32 ? attend<32>
+                                         : attend<64>;
     kernel<<<grid, block, 0, stream>>>(q, k, v, offsets, indices, out, query_len, key_len, block, causal, scale);
 }

@@ -1,9 +1,10 @@
 // Sparse attention, f32, over any pattern: each query has its own list of keys, in CSR.
 //
 // A warp owns a query. Each of its four groups of 8 lanes takes every fourth key of the list and keeps its own maximum,
-// sum and weighted sum, which are merged at the end (day 6). The 8 lanes of a group read a row of k or v together.
+// sum and weighted sum, which are merged at the end (day 6). The 8 lanes of a group read a row of k or v together. A row
+// of 4 or 8 columns needs one or two lanes, so the warp has 32 or 16 groups.
 //
-//   q, k, v, out: [batch, heads, query_len or key_len, DIM]     DIM: 32, 64 or 128
+//   q, k, v, out: [batch, heads, query_len or key_len, DIM]     DIM: 4, 8, 32, 64 or 128
 //   offsets: [query_len + 1]     indices: query i sees the keys indices[offsets[i]] ... indices[offsets[i + 1] - 1]
 #include <cuda_runtime.h>
 
@@ -39,7 +40,11 @@ extern "C" void csr_attention(const float* q, const float* k, const float* v, co
     const long long rows = static_cast<long long>(batch) * heads * query_len;
     if (rows == 0) return;
     const Pattern pattern = {offsets, indices, key_len};
-    const auto kernel = head_dim == 32 ? attend<32> : head_dim == 64 ? attend<64> : attend<128>;
+    const auto kernel = head_dim == 4    ? attend<4>
+                        : head_dim == 8  ? attend<8>
+                        : head_dim == 32 ? attend<32>
+                        : head_dim == 64 ? attend<64>
+                                         : attend<128>;
     kernel<<<static_cast<unsigned>((rows + kWarps - 1) / kWarps), 32 * kWarps, 0, stream>>>(q, k, v, pattern, out, rows,
                                                                                             query_len, key_len, scale);
 }

@@ -14,7 +14,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
     for (int i = 0; i < 4; ++i) {
         m[i] = -INFINITY, l[i] = 0;
         const int query = blockIdx.x * block + warp * 4 + i;
-        for (int c = 0; c * 32 < head_dim && query < query_len; ++c) {
+        for (int c = 0; c * 32 + lane < head_dim && query < query_len; ++c) {
             q_lane[i][c] = q[(head * query_len + query) * head_dim + c * 32 + lane];
         }
     }
@@ -35,13 +35,13 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
             const int visible = causal ? min(query + key_len - query_len + 1, key_len) : key_len;
             for (int j = 0; j < block && first + j < visible; ++j) {
                 float s = 0;
-                for (int c = 0; c * 32 < head_dim; ++c) s += q_lane[i][c] * tile[j * head_dim + c * 32 + lane];
+                for (int c = 0; c * 32 + lane < head_dim; ++c) s += q_lane[i][c] * tile[j * head_dim + c * 32 + lane];
                 for (int step = 16; step > 0; step /= 2) s += __shfl_xor_sync(0xffffffff, s, step);
                 s *= scale;
                 const float new_m = fmaxf(m[i], s), correction = expf(m[i] - new_m), p = expf(s - new_m);
                 m[i] = new_m;
                 l[i] = l[i] * correction + p;
-                for (int c = 0; c * 32 < head_dim; ++c) {
+                for (int c = 0; c * 32 + lane < head_dim; ++c) {
                     o[i][c] = o[i][c] * correction + p * v_tile[j * head_dim + c * 32 + lane];
                 }
             }
@@ -50,7 +50,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
     for (int i = 0; i < 4; ++i) {
         const int query = blockIdx.x * block + warp * 4 + i;
         if (query >= query_len) break;
-        for (int c = 0; c * 32 < head_dim; ++c) {
+        for (int c = 0; c * 32 + lane < head_dim; ++c) {
             out[(head * query_len + query) * head_dim + c * 32 + lane] = l[i] > 0 ? o[i][c] / l[i] : 0.0f;
         }
     }

@@ -14,16 +14,17 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
     k += head * len * head_dim + lane;
     v += head * len * head_dim + lane;
     float m = -INFINITY, l = 0, o[4] = {}, q_lane[4];
-    for (int c = 0; c * 32 < head_dim; ++c) q_lane[c] = q[c * 32];
+    for (int c = 0; c * 32 + lane < head_dim; ++c) q_lane[c] = q[c * 32];
     auto visit = [&](int key) {
         float s = 0;
-        for (int c = 0; c * 32 < head_dim; ++c) s += q_lane[c] * k[static_cast<long long>(key) * head_dim + c * 32];
+        for (int c = 0; c * 32 + lane < head_dim; ++c)
+            s += q_lane[c] * k[static_cast<long long>(key) * head_dim + c * 32];
         for (int step = 16; step > 0; step /= 2) s += __shfl_xor_sync(0xffffffff, s, step);
         s *= scale;
         const float new_m = fmaxf(m, s), correction = expf(m - new_m), p = expf(s - new_m);
         m = new_m;
         l = l * correction + p;
-        for (int c = 0; c * 32 < head_dim; ++c) {
+        for (int c = 0; c * 32 + lane < head_dim; ++c) {
             o[c] = o[c] * correction + p * v[static_cast<long long>(key) * head_dim + c * 32];
         }
     };
@@ -37,7 +38,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
         for (int s = 0; s < r; ++s) seen = seen || random_keys[static_cast<long long>(query) * randoms + s] == key;
         if (!seen) visit(key);
     }
-    for (int c = 0; c * 32 < head_dim; ++c) out[c * 32] = l > 0 ? o[c] / l : 0.0f;
+    for (int c = 0; c * 32 + lane < head_dim; ++c) out[c * 32] = l > 0 ? o[c] / l : 0.0f;
 }
 
 extern "C" void global_local_random(const float* q, const float* k, const float* v, const int* random_keys, float* out,
