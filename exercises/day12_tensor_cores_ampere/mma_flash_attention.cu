@@ -9,6 +9,7 @@
 #include <cuda_runtime.h>
 
 #include <cmath>
+#include <type_traits>
 
 #include "llmk/async_copy.cuh"
 #include "llmk/mma.cuh"
@@ -16,13 +17,13 @@
 #include "llmk/softmax.cuh"
 #include "llmk/swizzle.cuh"
 
-// TODO: a kernel, template <typename T, int DIM>, in which a warp handles 16 rows or a multiple of 16:
+// TODO: a kernel, template <typename T, int HEAD_DIM>, in which a warp handles 16 rows or a multiple of 16:
 // TODO:   - S = Q K^T for a tile of keys, with ldmatrix and mma.sync
 // TODO:   - the online softmax on S in registers: a row of an accumulator lies in four neighboring lanes
 // TODO:   - the rounded weights are operand A of the matmul with V
 // TODO:   - meanwhile, cp.async copies the next tiles
 
-template <typename T, int DIM>
+template <typename T, int HEAD_DIM>
 void launch(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out, int batch,
             int max_queries, int heads, int kv_heads, long long q_stride, long long kv_stride, float scale, bool causal,
             cudaStream_t stream) {
@@ -34,7 +35,9 @@ void mma_flash_attention(const T* q, const T* k, const T* v, const int* query_st
                          int batch, int max_queries, int heads, int kv_heads, int head_dim, long long q_stride,
                          long long kv_stride, float scale, bool causal, cudaStream_t stream) {
     if (batch == 0 || max_queries == 0 || heads == 0) return;
-    const auto launch_for = head_dim == 64    ? launch<T, 64>
+    const auto launch_for = head_dim == 4     ? launch<T, 4>
+                            : head_dim == 8   ? launch<T, 8>
+                            : head_dim == 64  ? launch<T, 64>
                             : head_dim == 80  ? launch<T, 80>
                             : head_dim == 96  ? launch<T, 96>
                             : head_dim == 128 ? launch<T, 128>

@@ -169,10 +169,10 @@ query_starts[b + 1] - 1, at most max_queries, and keys likewise. Query head h us
 kv_heads). The heads of a token are contiguous. The stride from token to token is q_stride or kv_stride elements, and
 heads * head_dim in out. Run both matmuls on tensor cores with mma.sync: f16 and bf16 in and out, f32 in between; round
 the weights once, and the output once. Use one kernel, no working memory, and no access with bank conflicts. head_dim is
-64, 80, 96, 128 or 256, scale is positive, all tensors are 16-byte aligned, and strides are multiples of 8. With
-`causal`, query i of n queries and m keys sees the keys up to i + m - n. A query that sees no key gives zeros. A
-sequence may have no queries or no keys; without any queries, return at once. The goal on a GPU is the speed of torch's
-FlashAttention-2.""",
+4, 8, 64, 80, 96, 128 or 256, scale is positive, all tensors are 16-byte aligned, and strides are multiples of 8. A head
+of 4 columns has rows of 8 bytes, which start at multiples of 8 bytes. With `causal`, query i of n queries and m keys
+sees the keys up to i + m - n. A query that sees no key gives zeros. A sequence may have no queries or no keys; without
+any queries, return at once. The goal on a GPU is the speed of torch's FlashAttention-2.""",
     launchers="void mma_flash_attention_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* query_starts, "
     "const int* key_starts, {T}* out, int batch, int max_queries, int heads, int kv_heads, int head_dim, "
     "long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t stream)",
@@ -205,6 +205,8 @@ FlashAttention-2.""",
         sequences("sequences of different lengths", [3, 70, 1, 33], [9, 70, 130, 40], 2, 1, causal=True),
         sequences("a sequence without queries, one without keys", [9, 0, 12, 5], [20, 16, 0, 5], 2, 1),
         sequences("slices of a fused projection", [17, 30], [17, 30], 4, 2, causal=True, q_pad=256, kv_pad=384),
+        sequences("head_dim 4", [33, 2], [70, 5], 4, 2, 4),
+        sequences("head_dim 8", [33, 2], [70, 5], 2, 1, 8, True, kv_pad=8),
         sequences("head_dim 80", [65], [66], 2, 1, 80, dtypes=["f16"]),
         sequences("head_dim 96", [40, 25], [33, 100], 2, 2, 96, True, dtypes=["bf16"]),
         sequences("head_dim 128", [67], [150], 2, 1, 128),
@@ -248,7 +250,7 @@ FlashAttention-2.""",
             keys=between(1, 150),
             kv_heads=between(1, 2),
             group=between(1, 5),
-            head_dim=one_of(64, 80, 96, 128),
+            head_dim=one_of(8, 64, 80, 96, 128),
             causal=one_of(False, True),
             q_pad=one_of(0, 8, 192),
             kv_pad=one_of(0, 8, 192),

@@ -14,11 +14,15 @@
 //   - and computes O += P V.
 // Tiles of keys and of values take turns in a ring of kStages buffers in shared memory. While one is used, cp.async
 // copies the next kStages - 1. Their chunks are swizzled, so no access has bank conflicts.
+//
+// mma.sync multiplies 16 columns at a time, so heads of 4 or 8 columns have rows of 16 in shared memory: the other
+// columns are zeros. They add nothing to a score, and their columns of the output are not stored.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
+#include <type_traits>
 
 #include "llmk/async_copy.cuh"
 #include "llmk/mma.cuh"
@@ -27,12 +31,13 @@
 #include "llmk/softmax.cuh"
 #include "llmk/swizzle.cuh"
 
-// Sizes for heads of DIM columns. Up to 80 columns a warp keeps its queries in registers. Beyond that, the accumulators
-// of two stripes leave no room for the queries, and they are read from shared memory again for each tile of keys.
-// Beyond 128 columns a warp has only one stripe, and twice as many warps share the tiles. At 256 columns the queries of
-// that stripe fit into registers.
-template <int DIM>
+// Sizes for heads of HEAD_DIM columns. Up to 80 columns a warp keeps its queries in registers. Beyond that, the
+// accumulators of two stripes leave no room for the queries, and they are read from shared memory again for each tile of
+// keys. Beyond 128 columns a warp has only one stripe, and twice as many warps share the tiles. At 256 columns the
+// queries of that stripe fit into registers.
+template <int HEAD_DIM>
 struct Shape {
+    static constexpr int DIM = HEAD_DIM < 16 ? 16 : HEAD_DIM;  // columns in shared memory
     static constexpr int kStripes = DIM <= 128 ? 2 : 1;  // stripes per warp, of 16 rows each: the height of an mma.sync
     static constexpr int kWarps = DIM <= 128 ? 4 : 8;
     static constexpr int kBlocks = DIM <= 128 ? 2 : 1;  // resident blocks per SM
@@ -54,12 +59,30 @@ struct Shape {
 // reach at most 2^kSlack, which f16 and bf16 represent well.
 constexpr float kSlack = 8;
 
-template <typename T, int DIM>
-__global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
+// A piece of a row that one thread copies: 16 bytes, or the 8 bytes of a head of 4 columns.
+template <int HEAD_DIM>
+using Piece = std::conditional_t<HEAD_DIM == 4, uint2, uint4>;
+
+// Start the copies of ROWS rows of 4 or 8 columns to a tile in the swizzled layout, with all threads of the block. Only
+// `there` rows exist. The others, and the columns from HEAD_DIM on, become zeros and are not read.
+template <int HEAD_DIM, int ROWS, typename T>
+__device__ __forceinline__ void copy_narrow_rows(T* tile, const T* from, long long stride, int there) {
+    using S = Shape<HEAD_DIM>;
+    constexpr int kPiece = sizeof(Piece<HEAD_DIM>) / 2, kPieces = S::DIM / kPiece;  // columns; pieces per row
+    for (int i = threadIdx.x; i < ROWS * kPieces; i += S::kThreads) {
+        const int row = i / kPieces, column = i % kPieces * kPiece;
+        __pipeline_memcpy_async(tile + llmk::Swizzle<S::DIM>::offset(row, column), from + row * stride + column,
+                                2 * kPiece, row < there && column < HEAD_DIM ? 0 : 2 * kPiece);
+    }
+}
+
+template <typename T, int HEAD_DIM>
+__global__ void __launch_bounds__(Shape<HEAD_DIM>::kThreads, Shape<HEAD_DIM>::kBlocks)
     attend(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v,
            const int* __restrict__ query_starts, const int* __restrict__ key_starts, T* __restrict__ out, int heads,
            int kv_heads, long long q_stride, long long kv_stride, float scale, bool causal) {
-    using S = Shape<DIM>;
+    using S = Shape<HEAD_DIM>;
+    constexpr int DIM = S::DIM;
     using Layout = llmk::Swizzle<DIM>;
     constexpr int kStripes = S::kStripes, kRows = S::kRows, kQueries = S::kQueries, kKeys = S::kKeys;
     constexpr int kAcross = DIM / 16;  // steps of 16 columns across a row of q, k, v or out
@@ -85,10 +108,12 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
     // All rows of the warp see at least warp_all keys; none sees more than warp_most.
     const int warp_all = seen_by(warp_row), warp_most = min(seen_by(warp_row + kRows - 1), key_end);
 
-    for (int i = threadIdx.x; i < kQueries * DIM / 8; i += S::kThreads) {
-        const int row = i / (DIM / 8), column = i % (DIM / 8) * 8;
-        const T* from = q + (first_token + query_of(row)) * q_stride + head_of(row) * DIM + column;
-        __pipeline_memcpy_async(q_tile + Layout::offset(row, column), from, 16, row < there ? 0 : 16);
+    constexpr int kPiece = sizeof(Piece<HEAD_DIM>) / 2, kPieces = DIM / kPiece;  // columns; pieces per row
+    for (int i = threadIdx.x; i < kQueries * kPieces; i += S::kThreads) {
+        const int row = i / kPieces, column = i % kPieces * kPiece;
+        const T* from = q + (first_token + query_of(row)) * q_stride + head_of(row) * HEAD_DIM + column;
+        __pipeline_memcpy_async(q_tile + Layout::offset(row, column), from, 2 * kPiece,
+                                row < there && column < HEAD_DIM ? 0 : 2 * kPiece);
     }
     // The row and the column of the address that this lane passes to ldmatrix, for the first fragment of each tile.
     const int my_query = warp_row + lane % 16, my_query_column = lane / 16 * 8;
@@ -111,13 +136,19 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
 
     // Start the copies of the next tile. The order is tile 0 of k, tile 0 of v, tile 1 of k, and so on.
     const llmk::SwizzledCopier<T, DIM, S::kThreads> copier(kv_stride);
-    const T* next_keys = k + first_key_token * kv_stride + kv_head * DIM;
-    const T* next_values = v + first_key_token * kv_stride + kv_head * DIM;
+    const T* next_keys = k + first_key_token * kv_stride + kv_head * HEAD_DIM;
+    const T* next_values = v + first_key_token * kv_stride + kv_head * HEAD_DIM;
     int keys_left = key_end, values_left = key_end;
     auto start_copy = [&](bool of_keys, int slot) {
         const T*& from = of_keys ? next_keys : next_values;
         int& left = of_keys ? keys_left : values_left;
-        if (left > 0) copier.template copy<kKeys>(ring + slot * S::kTile, from, left);
+        if (left > 0) {
+            if constexpr (HEAD_DIM == DIM) {
+                copier.template copy<kKeys>(ring + slot * S::kTile, from, left);
+            } else {
+                copy_narrow_rows<HEAD_DIM, kKeys>(ring + slot * S::kTile, from, kv_stride, left);
+            }
+        }
         __pipeline_commit();  // one group per tile; past the last tile it is empty
         from += kKeys * kv_stride;
         left -= kKeys;
@@ -249,25 +280,25 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
         }
     }
     __syncwarp();  // all lanes have written their parts of the warp's rows
-    for (int i = lane; i < kRows * DIM / 8; i += 32) {
-        const int row = warp_row + i / (DIM / 8), column = i % (DIM / 8) * 8;
+    for (int i = lane; i < kRows * HEAD_DIM / kPiece; i += 32) {
+        const int row = warp_row + i / (HEAD_DIM / kPiece), column = i % (HEAD_DIM / kPiece) * kPiece;
         if (row >= there) break;
         const long long token = first_token + query_of(row);
-        *reinterpret_cast<uint4*>(out + (token * heads + head_of(row)) * DIM + column) =
-            *reinterpret_cast<const uint4*>(q_tile + Layout::offset(row, column));
+        *reinterpret_cast<Piece<HEAD_DIM>*>(out + (token * heads + head_of(row)) * HEAD_DIM + column) =
+            *reinterpret_cast<const Piece<HEAD_DIM>*>(q_tile + Layout::offset(row, column));
     }
 }
 
-template <typename T, int DIM>
+template <typename T, int HEAD_DIM>
 void launch(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out, int batch,
             int max_queries, int heads, int kv_heads, long long q_stride, long long kv_stride, float scale, bool causal,
             cudaStream_t stream) {
-    using S = Shape<DIM>;
+    using S = Shape<HEAD_DIM>;
     const long long rows = static_cast<long long>(max_queries) * (heads / kv_heads);
     const dim3 grid(static_cast<unsigned>((rows + S::kQueries - 1) / S::kQueries), kv_heads, batch);
-    cudaFuncSetAttribute(attend<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kShared);
-    attend<T, DIM><<<grid, S::kThreads, S::kShared, stream>>>(q, k, v, query_starts, key_starts, out, heads, kv_heads,
-                                                              q_stride, kv_stride, scale, causal);
+    cudaFuncSetAttribute(attend<T, HEAD_DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kShared);
+    attend<T, HEAD_DIM><<<grid, S::kThreads, S::kShared, stream>>>(q, k, v, query_starts, key_starts, out, heads,
+                                                                   kv_heads, q_stride, kv_stride, scale, causal);
 }
 
 template <typename T>
@@ -275,7 +306,9 @@ void mma_flash_attention(const T* q, const T* k, const T* v, const int* query_st
                          int batch, int max_queries, int heads, int kv_heads, int head_dim, long long q_stride,
                          long long kv_stride, float scale, bool causal, cudaStream_t stream) {
     if (batch == 0 || max_queries == 0 || heads == 0) return;
-    const auto launch_for = head_dim == 64    ? launch<T, 64>
+    const auto launch_for = head_dim == 4     ? launch<T, 4>
+                            : head_dim == 8   ? launch<T, 8>
+                            : head_dim == 64  ? launch<T, 64>
                             : head_dim == 80  ? launch<T, 80>
                             : head_dim == 96  ? launch<T, 96>
                             : head_dim == 128 ? launch<T, 128>

@@ -8,27 +8,37 @@
 #include <cuda_runtime.h>
 
 #include <cmath>
+#include <type_traits>
 
 #include "llmk/mma.cuh"
 
 constexpr int kWarps = 4, kQueries = 16 * kWarps, kKeys = 32;
 
-// Copies rows to a tile of kRows rows with a row stride of DIM + 8 elements. `there` is the number of rows that exist;
-// the remaining rows of the tile become zero.
-template <int DIM, int kRows, typename T>
+// Columns of a row in shared memory: at least 16, the depth of mma.sync.
+template <int HEAD_DIM>
+constexpr int kColumns = HEAD_DIM < 16 ? 16 : HEAD_DIM;
+
+// Columns that a thread moves at a time.
+template <int HEAD_DIM>
+constexpr int kPiece = HEAD_DIM < 8 ? HEAD_DIM : 8;
+
+// Copies rows to a tile of kRows rows with a row stride of kColumns + 8 elements. `there` is the number of rows that
+// exist; the remaining rows and columns of the tile become zero.
+template <int HEAD_DIM, int kRows, typename T>
 __device__ void copy_rows(T* tile, const T* from, long long stride, int there) {
-    for (int i = threadIdx.x; i < kRows * (DIM / 8); i += 32 * kWarps) {
-        const int row = i / (DIM / 8), column = i % (DIM / 8) * 8;
-        __pipeline_memcpy_async(tile + row * (DIM + 8) + column, from + row * stride + column, 16,
-                                row < there ? 0 : 16);
+    constexpr int kPieces = kColumns<HEAD_DIM> / kPiece<HEAD_DIM>, kBytes = 2 * kPiece<HEAD_DIM>;
+    for (int i = threadIdx.x; i < kRows * kPieces; i += 32 * kWarps) {
+        const int row = i / kPieces, column = i % kPieces * kPiece<HEAD_DIM>;
+        __pipeline_memcpy_async(tile + row * (kColumns<HEAD_DIM> + 8) + column, from + row * stride + column, kBytes,
+                                row < there && column < HEAD_DIM ? 0 : kBytes);
     }
     __pipeline_commit();
 }
 
-template <typename T, int DIM>
+template <typename T, int HEAD_DIM>
 __global__ void attend(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out,
                        int heads, int kv_heads, long long q_stride, long long kv_stride, float scale, bool causal) {
-    constexpr int kPitch = DIM + 8;
+    constexpr int DIM = kColumns<HEAD_DIM>, kPitch = DIM + 8;
     extern __shared__ __align__(16) unsigned char shared[];
     T* q_tile = reinterpret_cast<T*>(shared);  // [kQueries][kPitch]
     T* k_tile = q_tile + kQueries * kPitch;    // [kKeys][kPitch]
@@ -38,15 +48,15 @@ __global__ void attend(const T* q, const T* k, const T* v, const int* query_star
     const int query_len = query_starts[b + 1] - query_starts[b], key_len = key_starts[b + 1] - key_starts[b];
     if (first_query >= query_len) return;
     const int last = causal ? min(first_query + kQueries + key_len - query_len, key_len) : key_len;
-    q += (query_starts[b] + first_query) * q_stride + head * DIM;
-    k += key_starts[b] * kv_stride + head / (heads / kv_heads) * DIM;
-    v += key_starts[b] * kv_stride + head / (heads / kv_heads) * DIM;
-    copy_rows<DIM, kQueries>(q_tile, q, q_stride, query_len - first_query);
+    q += (query_starts[b] + first_query) * q_stride + head * HEAD_DIM;
+    k += key_starts[b] * kv_stride + head / (heads / kv_heads) * HEAD_DIM;
+    v += key_starts[b] * kv_stride + head / (heads / kv_heads) * HEAD_DIM;
+    copy_rows<HEAD_DIM, kQueries>(q_tile, q, q_stride, query_len - first_query);
 
     float o[DIM / 8][4] = {}, m[2] = {-INFINITY, -INFINITY}, l[2] = {};
     for (int first_key = 0; first_key < last; first_key += kKeys) {
-        copy_rows<DIM, kKeys>(k_tile, k + first_key * kv_stride, kv_stride, key_len - first_key);
-        copy_rows<DIM, kKeys>(v_tile, v + first_key * kv_stride, kv_stride, key_len - first_key);
+        copy_rows<HEAD_DIM, kKeys>(k_tile, k + first_key * kv_stride, kv_stride, key_len - first_key);
+        copy_rows<HEAD_DIM, kKeys>(v_tile, v + first_key * kv_stride, kv_stride, key_len - first_key);
         __pipeline_wait_prior(0);
         __syncthreads();
         float s[kKeys / 8][4] = {};
@@ -123,12 +133,14 @@ __global__ void attend(const T* q, const T* k, const T* v, const int* query_star
         }
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < kQueries * (DIM / 8); i += 32 * kWarps) {
-        const int row = i / (DIM / 8), column = i % (DIM / 8) * 8;
+    using Piece = std::conditional_t<HEAD_DIM == 4, uint2, uint4>;
+    constexpr int kPieces = HEAD_DIM / kPiece<HEAD_DIM>;
+    for (int i = threadIdx.x; i < kQueries * kPieces; i += 32 * kWarps) {
+        const int row = i / kPieces, column = i % kPieces * kPiece<HEAD_DIM>;
         if (first_query + row >= query_len) continue;
         const long long token = query_starts[b] + first_query + row;
-        *reinterpret_cast<uint4*>(out + (token * heads + head) * DIM + column) =
-            *reinterpret_cast<const uint4*>(q_tile + row * kPitch + column);
+        *reinterpret_cast<Piece*>(out + (token * heads + head) * HEAD_DIM + column) =
+            *reinterpret_cast<const Piece*>(q_tile + row * kPitch + column);
     }
 }
 
@@ -137,7 +149,7 @@ void launch(const T* q, const T* k, const T* v, const int* query_starts, const i
             int max_queries, int heads, int kv_heads, long long q_stride, long long kv_stride, float scale, bool causal,
             cudaStream_t stream) {
     const dim3 grid((max_queries + kQueries - 1) / kQueries, heads, batch);
-    const int bytes = 2 * (kQueries + 2 * kKeys) * (DIM + 8);
+    const int bytes = 2 * (kQueries + 2 * kKeys) * (kColumns<DIM> + 8);
     cudaFuncSetAttribute(attend<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     attend<T, DIM><<<grid, 32 * kWarps, bytes, stream>>>(q, k, v, query_starts, key_starts, out, heads, kv_heads,
                                                          q_stride, kv_stride, scale, causal);
@@ -148,7 +160,9 @@ void mma_flash_attention(const T* q, const T* k, const T* v, const int* query_st
                          int batch, int max_queries, int heads, int kv_heads, int head_dim, long long q_stride,
                          long long kv_stride, float scale, bool causal, cudaStream_t stream) {
     if (batch == 0 || max_queries == 0 || heads == 0) return;
-    const auto launch_for = head_dim == 64    ? launch<T, 64>
+    const auto launch_for = head_dim == 4     ? launch<T, 4>
+                            : head_dim == 8   ? launch<T, 8>
+                            : head_dim == 64  ? launch<T, 64>
                             : head_dim == 80  ? launch<T, 80>
                             : head_dim == 96  ? launch<T, 96>
                             : head_dim == 128 ? launch<T, 128>

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include <cmath>
+#include <type_traits>
 
 #include "llmk/mma.cuh"
 
@@ -23,11 +24,13 @@ __device__ unsigned two_of_a_column(const T* upper, int pitch) {
     return bits[0] | static_cast<unsigned>(bits[pitch]) << 16;
 }
 
-template <typename T, int DIM>
+template <typename T, int HEAD_DIM>
 __global__ void __launch_bounds__(32 * kWarps)
     attend(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out, int heads,
            int kv_heads, long long q_stride, long long kv_stride, float scale, bool causal) {
-    constexpr int kPitch = DIM + 8, kPieces = DIM / 8;
+    constexpr int DIM = HEAD_DIM < 16 ? 16 : HEAD_DIM, kPitch = DIM + 8;  // mma.sync needs rows of at least 16 columns
+    using Piece = std::conditional_t<HEAD_DIM == 4, uint2, uint4>;
+    constexpr int kPiece = sizeof(Piece) / 2, kPieces = DIM / kPiece, kOutPieces = HEAD_DIM / kPiece;
     extern __shared__ __align__(16) unsigned char shared[];
     T* rows = reinterpret_cast<T*>(shared);  // [kRows][kPitch]: holds queries, later results
     T* keys = rows + kRows * kPitch;         // [kKeys][kPitch]
@@ -42,26 +45,26 @@ __global__ void __launch_bounds__(32 * kWarps)
     auto seen = [&](int row) { return causal ? min(row / group + 1 + key_len - query_len, key_len) : key_len; };
 
     for (int i = threadIdx.x; i < kRows * kPieces; i += blockDim.x) {
-        const int row = first_row + i / kPieces, column = i % kPieces * 8;
-        uint4 piece = make_uint4(0, 0, 0, 0);
-        if (row < all_rows)
-            piece = *reinterpret_cast<const uint4*>(q + token(row) * q_stride + head(row) * DIM + column);
-        *reinterpret_cast<uint4*>(rows + i / kPieces * kPitch + column) = piece;
+        const int row = first_row + i / kPieces, column = i % kPieces * kPiece;
+        Piece piece = {};
+        if (row < all_rows && column < HEAD_DIM)
+            piece = *reinterpret_cast<const Piece*>(q + token(row) * q_stride + head(row) * HEAD_DIM + column);
+        *reinterpret_cast<Piece*>(rows + i / kPieces * kPitch + column) = piece;
     }
     float o[DIM / 8][4] = {}, m[2] = {-INFINITY, -INFINITY}, l[2] = {};
     const int end = seen(min(first_row + kRows, all_rows) - 1);
     for (int first = 0; first < end; first += kKeys) {
         __syncthreads();
         for (int i = threadIdx.x; i < kKeys * kPieces; i += blockDim.x) {
-            const int key = i / kPieces, column = i % kPieces * 8;
-            const long long from = (key_starts[b] + first + key) * kv_stride + kv_head * DIM + column;
-            uint4 of_key = make_uint4(0, 0, 0, 0), of_value = of_key;
-            if (first + key < key_len) {
-                of_key = *reinterpret_cast<const uint4*>(k + from);
-                of_value = *reinterpret_cast<const uint4*>(v + from);
+            const int key = i / kPieces, column = i % kPieces * kPiece;
+            const long long from = (key_starts[b] + first + key) * kv_stride + kv_head * HEAD_DIM + column;
+            Piece of_key = {}, of_value = {};
+            if (first + key < key_len && column < HEAD_DIM) {
+                of_key = *reinterpret_cast<const Piece*>(k + from);
+                of_value = *reinterpret_cast<const Piece*>(v + from);
             }
-            *reinterpret_cast<uint4*>(keys + key * kPitch + column) = of_key;
-            *reinterpret_cast<uint4*>(values + key * kPitch + column) = of_value;
+            *reinterpret_cast<Piece*>(keys + key * kPitch + column) = of_key;
+            *reinterpret_cast<Piece*>(values + key * kPitch + column) = of_value;
         }
         __syncthreads();
         float s[kKeys / 8][4] = {};
@@ -129,11 +132,11 @@ __global__ void __launch_bounds__(32 * kWarps)
         }
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < kRows * kPieces; i += blockDim.x) {
-        const int row = first_row + i / kPieces, column = i % kPieces * 8;
+    for (int i = threadIdx.x; i < kRows * kOutPieces; i += blockDim.x) {
+        const int row = first_row + i / kOutPieces, column = i % kOutPieces * kPiece;
         if (row >= all_rows) continue;
-        *reinterpret_cast<uint4*>(out + (token(row) * heads + head(row)) * DIM + column) =
-            *reinterpret_cast<const uint4*>(rows + i / kPieces * kPitch + column);
+        *reinterpret_cast<Piece*>(out + (token(row) * heads + head(row)) * HEAD_DIM + column) =
+            *reinterpret_cast<const Piece*>(rows + i / kOutPieces * kPitch + column);
     }
 }
 
@@ -142,7 +145,7 @@ void launch(const T* q, const T* k, const T* v, const int* query_starts, const i
             int max_queries, int heads, int kv_heads, long long q_stride, long long kv_stride, float scale, bool causal,
             cudaStream_t stream) {
     const dim3 grid((max_queries * (heads / kv_heads) + kRows - 1) / kRows, batch * kv_heads);
-    const int bytes = 2 * (kRows + 2 * kKeys) * (DIM + 8);
+    const int bytes = 2 * (kRows + 2 * kKeys) * ((DIM < 16 ? 16 : DIM) + 8);
     cudaFuncSetAttribute(attend<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     attend<T, DIM><<<grid, 32 * kWarps, bytes, stream>>>(q, k, v, query_starts, key_starts, out, heads, kv_heads,
                                                          q_stride, kv_stride, scale, causal);
@@ -153,7 +156,9 @@ void mma_flash_attention(const T* q, const T* k, const T* v, const int* query_st
                          int batch, int max_queries, int heads, int kv_heads, int head_dim, long long q_stride,
                          long long kv_stride, float scale, bool causal, cudaStream_t stream) {
     if (batch == 0 || max_queries == 0 || heads == 0) return;
-    const auto launch_for = head_dim == 64    ? launch<T, 64>
+    const auto launch_for = head_dim == 4     ? launch<T, 4>
+                            : head_dim == 8   ? launch<T, 8>
+                            : head_dim == 64  ? launch<T, 64>
                             : head_dim == 80  ? launch<T, 80>
                             : head_dim == 96  ? launch<T, 96>
                             : head_dim == 128 ? launch<T, 128>
