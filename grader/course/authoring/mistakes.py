@@ -36,10 +36,10 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Change(Struct, frozen=True, forbid_unknown_fields=True):
-    """A replacement of a text in a kernel file."""
+    """A replacement of a text in a kernel file, or its removal."""
 
     find: str
-    replace: str
+    replace: str = ""
     count: int = 1
     """The number of occurrences of ``find``."""
 
@@ -159,7 +159,9 @@ def add_mistakes(entry: Entry, mistakes: Sequence[Mistake]) -> None:
 def _as_toml(mistake: Mistake) -> str:
     """Return a mistake as a table of the list."""
     lines = ["[[wrong]]", f"name = {toml_text(mistake.name)}"]
-    lines += [f"find = '''{mistake.find}'''", f"replace = '''{mistake.replace}'''"]
+    lines += [f"find = '''{mistake.find}'''"]
+    if mistake.replace:
+        lines += [f"replace = '''{mistake.replace}'''"]
     if mistake.stage != "correct":
         lines += [f"stage = {json.dumps(mistake.stage)}"]
     return "\n".join([*lines, f"says = {toml_text(mistake.says)}"])
