@@ -826,8 +826,8 @@ and value, k_new and v_new [batch, kv_heads, head_dim], with one f32 scale for e
 amax / 448 with amax at least 1e-10, numbers = x * (448 / amax). Store them at position lengths[b] of k_cache, v_cache
 [batch, kv_heads, max_length, head_dim] and k_scales, v_scales [batch, kv_heads, max_length]. Then out = softmax(scale *
 q k^T) v over the lengths[b] + 1 tokens, the new one as it was stored. Query head h uses key head h / (heads / kv_heads),
-and at most 8 query heads share one. head_dim is 64 or 128, lengths[b] < max_length, k_new and v_new are finite, and all
-tensors are 16-byte aligned. Positions after the new one may hold anything, also NaN, and must not change. `parts` f32
+and at most 8 query heads share one. head_dim is 4, 8, 64 or 128, lengths[b] < max_length, k_new and v_new are finite,
+and all tensors are 16-byte aligned. Positions after the new one may hold anything, also NaN, and must not change. `parts` f32
 [splits, batch * heads, head_dim + 2] is working memory, for kernels that divide the keys of a sequence among `splits`
 blocks. The caches may have more than 2^31 elements, but no test is that large. With batch = 0 there is nothing to do. The
 goal on a GPU is half the time of a bf16 cache.""",
@@ -859,6 +859,8 @@ goal on a GPU is half the time of a bf16 cache.""",
         Case("keys in three parts", inputs=ANY_LENGTHS, **decode_sizes(3, 4, 1, 128, 150, splits=3)),
         Case("more parts than tiles", **decode_sizes(1, 3, 3, 64, 20, splits=7)),
         Case("keys in eleven parts", **decode_sizes(1, 2, 1, 64, 650, splits=11)),
+        Case("head_dim 4", inputs=ANY_LENGTHS, **decode_sizes(2, 6, 2, 4, 37)),
+        Case("head_dim 8, keys in two parts", inputs=ANY_LENGTHS, **decode_sizes(2, 6, 2, 8, 71, splits=2)),
         Case("the new key is zero", inputs={"k_new": constant(0.0)}, **decode_sizes(1, 2, 1, 64, 4)),
         Case(
             "the new token has the largest score",
@@ -871,7 +873,7 @@ goal on a GPU is half the time of a bf16 cache.""",
             batch=between(1, 3),
             heads=one_of(4, 8, 16),
             kv_heads=one_of(2, 4),
-            head_dim=one_of(64, 128),
+            head_dim=one_of(8, 64, 128),
             length=between(1, 90),
             max_length=93,
             splits=between(1, 4),

@@ -9,6 +9,9 @@
 // keys at a time with mma.sync in bf16, which represents every e4m3 number. The queries are operand A, in rows 0 to 7.
 // Scales of keys multiply scores, scales of values multiply probabilities, so the 8-bit numbers are converted and
 // nothing more.
+//
+// mma.sync adds over 16 columns of a key, and its result has 8 columns. For heads of 4 or 8 columns one mma.sync is
+// enough. Lanes without columns of a key pass zeros. For heads of 4 columns, columns 4 to 7 of the result are not used.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
@@ -31,36 +34,39 @@ __device__ __forceinline__ unsigned bf16_pair(unsigned word) {
 // Quantize a row of HEAD_DIM numbers with one scale. One warp calls it.
 template <int HEAD_DIM>
 __device__ __forceinline__ void append(const __nv_bfloat16* from, unsigned char* to, float* scale) {
-    constexpr int kEach = HEAD_DIM / 32;
+    constexpr int kEach = HEAD_DIM < 32 ? 1 : HEAD_DIM / 32;
     const int lane = threadIdx.x % 32;
+    const bool exists = HEAD_DIM >= 32 || lane < HEAD_DIM;
     float value[kEach], amax = 1e-10f;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
-        value[i] = __bfloat162float(from[lane * kEach + i]);
+        value[i] = exists ? __bfloat162float(from[lane * kEach + i]) : 0.0f;
         amax = fmaxf(amax, fabsf(value[i]));
     }
     for (int offset = 16; offset > 0; offset /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffff, amax, offset));
     const float factor = kLargest / amax;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
-        to[lane * kEach + i] = __nv_cvt_float_to_fp8(value[i] * factor, __NV_SATFINITE, __NV_E4M3);
+        if (exists) to[lane * kEach + i] = __nv_cvt_float_to_fp8(value[i] * factor, __NV_SATFINITE, __NV_E4M3);
     }
     if (lane == 0) *scale = amax / kLargest;
 }
 
-// Load BYTES bytes (8 or 16) of a row as words.
+// Load BYTES bytes (1, 4, 8 or 16) of a row as words.
 template <int BYTES>
-__device__ __forceinline__ void load_words(unsigned (&words)[BYTES / 4], const unsigned char* from) {
+__device__ __forceinline__ void load_words(unsigned (&words)[(BYTES + 3) / 4], const unsigned char* from) {
     if constexpr (BYTES == 16) {
         const uint4 all = *reinterpret_cast<const uint4*>(from);
         words[0] = all.x;
         words[1] = all.y;
         words[2] = all.z;
         words[3] = all.w;
-    } else {
+    } else if constexpr (BYTES == 8) {
         const uint2 all = *reinterpret_cast<const uint2*>(from);
         words[0] = all.x;
         words[1] = all.y;
+    } else {
+        words[0] = BYTES == 4 ? *reinterpret_cast<const unsigned*>(from) : *from;
     }
 }
 
@@ -70,11 +76,15 @@ __global__ void __launch_bounds__(kWarps * 32)
                   const __nv_bfloat16* __restrict__ v_new, const int* __restrict__ lengths, unsigned char* k_cache,
                   unsigned char* v_cache, float* k_scales, float* v_scales, float* parts, __nv_bfloat16* out, int heads,
                   int kv_heads, int max_length, int splits, float scale) {
-    constexpr int kPieces = HEAD_DIM / 64, kWide = HEAD_DIM / 8;  // per lane: 16-byte pieces of a key; bytes of a value
-    __shared__ float shared_out[kWarps][kGroup][HEAD_DIM], shared_max[kWarps][kGroup], shared_sum[kWarps][kGroup];
+    constexpr bool kNarrow = HEAD_DIM < 16;
+    constexpr int kPieces = kNarrow ? 1 : HEAD_DIM / 64, kWords = kNarrow ? 1 : 4;  // per lane: pieces of a key; words
+    constexpr int kWide = kNarrow ? 1 : HEAD_DIM / 8;                               // bytes of a value per lane
+    __shared__ float shared_out[kWarps][kGroup][8 * kWide], shared_max[kWarps][kGroup], shared_sum[kWarps][kGroup];
 
     const int kv_head = blockIdx.x, sequence = blockIdx.y, split = blockIdx.z, group = heads / kv_heads;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const bool key_exists = !kNarrow || 4 * t < HEAD_DIM;  // this lane has columns of a key
+    const int value_column = HEAD_DIM < 8 ? g % HEAD_DIM : g * kWide;
     const size_t own = static_cast<size_t>(sequence) * kv_heads + kv_head;
     unsigned char* keys = k_cache + own * max_length * HEAD_DIM;
     unsigned char* values = v_cache + own * max_length * HEAD_DIM;
@@ -90,12 +100,12 @@ __global__ void __launch_bounds__(kWarps * 32)
     }
 
     // Load the queries in the order in which a lane unpacks a key: bytes 0 and 2 of a word, then bytes 1 and 3.
-    unsigned queries[kPieces * 4][2] = {};
-    if (g < group) {
+    unsigned queries[kPieces * kWords][2] = {};
+    if (g < group && key_exists) {
         const __nv_bfloat16* row = q + (static_cast<size_t>(sequence) * heads + kv_head * group + g) * HEAD_DIM;
 #pragma unroll
-        for (int i = 0; i < kPieces * 4; ++i) {
-            const uint2 four = *reinterpret_cast<const uint2*>(row + i / 4 * 64 + t * 16 + i % 4 * 4);
+        for (int i = 0; i < kPieces * kWords; ++i) {
+            const uint2 four = *reinterpret_cast<const uint2*>(row + i / kWords * 64 + t * 4 * kWords + i % kWords * 4);
             queries[i][0] = __byte_perm(four.x, four.y, 0x5410);
             queries[i][1] = __byte_perm(four.x, four.y, 0x7632);
         }
@@ -104,11 +114,11 @@ __global__ void __launch_bounds__(kWarps * 32)
     float sums[kWide][4] = {}, maximum = -INFINITY, denominator = 0.0f;  // the results of query g
     const float to_log2 = scale * 1.4426950408889634f;
     for (int first = begin + warp * kKeys; first < end; first += kWarps * kKeys) {
-        unsigned own_values[4][kWide / 4];
+        unsigned own_values[4][(kWide + 3) / 4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {  // keys 2 t, 2 t + 1, 2 t + 8, 2 t + 9; past the end, the last key
             const int key = min(first + 2 * t + i % 2 + i / 2 * 8, end - 1);
-            load_words<kWide>(own_values[i], values + static_cast<size_t>(key) * HEAD_DIM + g * kWide);
+            load_words<kWide>(own_values[i], values + static_cast<size_t>(key) * HEAD_DIM + value_column);
         }
         float scores[2][4] = {};
 #pragma unroll
@@ -116,11 +126,11 @@ __global__ void __launch_bounds__(kWarps * 32)
             const unsigned char* key = keys + static_cast<size_t>(min(first + 8 * tile + g, end - 1)) * HEAD_DIM;
 #pragma unroll
             for (int piece = 0; piece < kPieces; ++piece) {
-                unsigned words[4];
-                load_words<16>(words, key + piece * 64 + t * 16);
+                unsigned words[kWords] = {};
+                if (key_exists) load_words<4 * kWords>(words, key + piece * 64 + t * 4 * kWords);
 #pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    const unsigned a[4] = {queries[piece * 4 + i][0], 0, queries[piece * 4 + i][1], 0};
+                for (int i = 0; i < kWords; ++i) {
+                    const unsigned a[4] = {queries[piece * kWords + i][0], 0, queries[piece * kWords + i][1], 0};
                     llmk::mma_m16n8k16<__nv_bfloat16>(scores[tile], a, bf16_pair(words[i]), bf16_pair(words[i] >> 8));
                 }
             }
@@ -242,11 +252,17 @@ extern "C" void fp8_kv_cache(const __nv_bfloat16* q, const __nv_bfloat16* k_new,
                              float* v_scales, float* parts, __nv_bfloat16* out, int batch, int heads, int kv_heads,
                              int head_dim, int max_length, int splits, float scale, cudaStream_t stream) {
     if (batch == 0) return;
-    auto* kernel = head_dim == 64 ? decode_kernel<64> : decode_kernel<128>;
+    auto* kernel = head_dim == 4    ? decode_kernel<4>
+                   : head_dim == 8  ? decode_kernel<8>
+                   : head_dim == 64 ? decode_kernel<64>
+                                    : decode_kernel<128>;
     kernel<<<dim3(kv_heads, batch, splits), kWarps * 32, 0, stream>>>(q, k_new, v_new, lengths, k_cache, v_cache,
                                                                       k_scales, v_scales, parts, out, heads, kv_heads,
                                                                       max_length, splits, scale);
     if (splits == 1) return;
-    const auto combine_kernel = head_dim == 64 ? combine<64> : combine<128>;
+    const auto combine_kernel = head_dim == 4    ? combine<4>
+                                : head_dim == 8  ? combine<8>
+                                : head_dim == 64 ? combine<64>
+                                                 : combine<128>;
     combine_kernel<<<batch * heads, dim3(head_dim, kTeams), 0, stream>>>(parts, out, splits);
 }

@@ -33,7 +33,8 @@ __global__ void __launch_bounds__(128)
            const float* k_scales, const float* v_scales, __nv_bfloat16* out, int heads, int kv_heads, int head_dim,
            int max_length, int share, float scale) {
     __shared__ float all[4][8][128], maxima[4][8], weights[4][8];
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, each = head_dim / 32;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, each = (head_dim + 31) / 32;
+    const bool exists = lane * each < head_dim;  // this lane's columns
     const int first_head = blockIdx.x * share, kv_head = first_head / (heads / kv_heads);
     const size_t own = (static_cast<size_t>(blockIdx.y) * kv_heads + kv_head) * max_length;
     float query[8][4], sum[8][4] = {}, most[8], weight[8] = {};
@@ -41,12 +42,12 @@ __global__ void __launch_bounds__(128)
         most[u] = -INFINITY;
         for (int i = 0; i < each; ++i) {
             const size_t head = static_cast<size_t>(blockIdx.y) * heads + first_head + u;
-            query[u][i] = __bfloat162float(q[head * head_dim + lane * each + i]);
+            query[u][i] = exists ? __bfloat162float(q[head * head_dim + lane * each + i]) : 0.0f;
         }
     }
     for (int key = warp; key <= lengths[blockIdx.y]; key += 4) {
-        float k[4], v[4];
-        for (int i = 0; i < each; ++i) {
+        float k[4] = {}, v[4] = {};
+        for (int i = 0; exists && i < each; ++i) {
             k[i] = number(k_cache[(own + key) * head_dim + lane * each + i]) * k_scales[own + key];
             v[i] = number(v_cache[(own + key) * head_dim + lane * each + i]) * v_scales[own + key];
         }
