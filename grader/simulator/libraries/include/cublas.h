@@ -22,19 +22,10 @@ SIM_INLINE cublasStatus_t keep(cublasStatus_t status) {
     return status;
 }
 inline cublasOperation_t operation(char letter) {
-    switch (letter) {
-        case 'n':
-        case 'N':
-            return CUBLAS_OP_N;
-        case 't':
-        case 'T':
-            return CUBLAS_OP_T;
-        case 'c':
-        case 'C':
-            return CUBLAS_OP_C;
-        default:
-            return static_cast<cublasOperation_t>(3);  // not an operation
-    }
+    const char letters[] = "nNtTcC";
+    int i = 0;
+    while (letters[i] && letters[i] != letter) ++i;
+    return static_cast<cublasOperation_t>(i / 2);  // 3 for another letter: not an operation
 }
 
 }  // namespace legacy_blas

@@ -84,6 +84,10 @@ cublasStatus_t set_attribute(T& field, const void* value, size_t bytes) {
     memcpy(&field, value, sizeof field);
     return CUBLAS_STATUS_SUCCESS;
 }
+// A case of a switch over attributes: the field that has this attribute's value.
+#define SIM_ATTRIBUTE_IS(NAME, FIELD) \
+    case NAME:                        \
+        return sim::blas::set_attribute(FIELD, value, bytes);
 
 // A matrix in row-major order is the transpose of one in column-major order.
 inline Matrix matrix_of(const void* data, const cublasLtMatrixLayoutOpaque_t& layout, int32_t operation) {
@@ -153,34 +157,28 @@ inline cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) { return cublasCr
 inline cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return cublasDestroy(handle); }
 inline size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
 
+#define SIM_DESTROY(NAME)                                      \
+    inline cublasStatus_t NAME##Destroy(NAME##_t descriptor) { \
+        delete descriptor;                                     \
+        return CUBLAS_STATUS_SUCCESS;                          \
+    }
 inline cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* how, cublasComputeType_t compute,
                                                cudaDataType_t scalars) {
     *how = new cublasLtMatmulDescOpaque_t{static_cast<int32_t>(compute), static_cast<int32_t>(scalars)};
     return CUBLAS_STATUS_SUCCESS;
 }
-inline cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t how) {
-    delete how;
-    return CUBLAS_STATUS_SUCCESS;
-}
+SIM_DESTROY(cublasLtMatmulDesc)
 inline cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t how, cublasLtMatmulDescAttributes_t name,
                                                      const void* value, size_t bytes) {
     switch (name) {
-        case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE:
-            return sim::blas::set_attribute(how->compute, value, bytes);
-        case CUBLASLT_MATMUL_DESC_SCALE_TYPE:
-            return sim::blas::set_attribute(how->scalars, value, bytes);
-        case CUBLASLT_MATMUL_DESC_POINTER_MODE:
-            return sim::blas::set_attribute(how->pointer_mode, value, bytes);
-        case CUBLASLT_MATMUL_DESC_TRANSA:
-            return sim::blas::set_attribute(how->operation_a, value, bytes);
-        case CUBLASLT_MATMUL_DESC_TRANSB:
-            return sim::blas::set_attribute(how->operation_b, value, bytes);
-        case CUBLASLT_MATMUL_DESC_EPILOGUE:
-            return sim::blas::set_attribute(how->epilogue, value, bytes);
-        case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-            return sim::blas::set_attribute(how->bias, value, bytes);
-        case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
-            return sim::blas::set_attribute(how->bias_type, value, bytes);
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, how->compute)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATMUL_DESC_SCALE_TYPE, how->scalars)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATMUL_DESC_POINTER_MODE, how->pointer_mode)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATMUL_DESC_TRANSA, how->operation_a)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATMUL_DESC_TRANSB, how->operation_b)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATMUL_DESC_EPILOGUE, how->epilogue)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATMUL_DESC_BIAS_POINTER, how->bias)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, how->bias_type)
     }
     return CUBLAS_STATUS_NOT_SUPPORTED;
 }
@@ -190,28 +188,18 @@ inline cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout,
     *layout = new cublasLtMatrixLayoutOpaque_t{static_cast<uint32_t>(type), rows, columns, ld};
     return CUBLAS_STATUS_SUCCESS;
 }
-inline cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
-    delete layout;
-    return CUBLAS_STATUS_SUCCESS;
-}
+SIM_DESTROY(cublasLtMatrixLayout)
 inline cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                        cublasLtMatrixLayoutAttribute_t name, const void* value,
                                                        size_t bytes) {
     switch (name) {
-        case CUBLASLT_MATRIX_LAYOUT_TYPE:
-            return sim::blas::set_attribute(layout->type, value, bytes);
-        case CUBLASLT_MATRIX_LAYOUT_ORDER:
-            return sim::blas::set_attribute(layout->order, value, bytes);
-        case CUBLASLT_MATRIX_LAYOUT_ROWS:
-            return sim::blas::set_attribute(layout->rows, value, bytes);
-        case CUBLASLT_MATRIX_LAYOUT_COLS:
-            return sim::blas::set_attribute(layout->columns, value, bytes);
-        case CUBLASLT_MATRIX_LAYOUT_LD:
-            return sim::blas::set_attribute(layout->ld, value, bytes);
-        case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
-            return sim::blas::set_attribute(layout->batches, value, bytes);
-        case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
-            return sim::blas::set_attribute(layout->stride, value, bytes);
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATRIX_LAYOUT_TYPE, layout->type)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATRIX_LAYOUT_ORDER, layout->order)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATRIX_LAYOUT_ROWS, layout->rows)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATRIX_LAYOUT_COLS, layout->columns)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATRIX_LAYOUT_LD, layout->ld)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, layout->batches)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, layout->stride)
     }
     return CUBLAS_STATUS_NOT_SUPPORTED;
 }
@@ -220,21 +208,19 @@ inline cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t*
     *preference = new cublasLtMatmulPreferenceOpaque_t;
     return CUBLAS_STATUS_SUCCESS;
 }
-inline cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
-    delete preference;
-    return CUBLAS_STATUS_SUCCESS;
-}
+SIM_DESTROY(cublasLtMatmulPreference)
 inline cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                            cublasLtMatmulPreferenceAttributes_t name, const void* value,
                                                            size_t bytes) {
     switch (name) {
-        case CUBLASLT_MATMUL_PREF_SEARCH_MODE:
-            return sim::blas::set_attribute(preference->search_mode, value, bytes);
-        case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
-            return sim::blas::set_attribute(preference->workspace, value, bytes);
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATMUL_PREF_SEARCH_MODE, preference->search_mode)
+        SIM_ATTRIBUTE_IS(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, preference->workspace)
     }
     return CUBLAS_STATUS_NOT_SUPPORTED;
 }
+
+#undef SIM_DESTROY
+#undef SIM_ATTRIBUTE_IS
 
 // Returns one algorithm, which needs no workspace.
 inline cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t how,

@@ -32,66 +32,41 @@ cublasContext handles[max_handles];
 
 bool is_handle(cublasHandle_t handle) { return handle >= handles && handle < handles + max_handles && handle->used; }
 
+// The types of elements: how they are stored, the number that stored `bits` stand for, and how a number `value` is stored.
+#define ELEMENTS(ELEMENT)                                                              \
+    ELEMENT(CUDA_R_64F, double, bits, value)                                           \
+    ELEMENT(CUDA_R_32F, float, bits, value)                                            \
+    ELEMENT(CUDA_R_32I, int32_t, bits, value)                                          \
+    ELEMENT(CUDA_R_16F, uint16_t, F16::decode(bits), small_from_double<F16>(value))    \
+    ELEMENT(CUDA_R_16BF, uint16_t, BF16::decode(bits), small_from_double<BF16>(value)) \
+    ELEMENT(CUDA_R_8I, int8_t, bits, value)
+
+// Returns 0 for another type.
 size_t bytes_of(cudaDataType type) {
-    switch (type) {
-        case CUDA_R_64F:
-            return 8;
-        case CUDA_R_32F:
-        case CUDA_R_32I:
-            return 4;
-        case CUDA_R_16F:
-        case CUDA_R_16BF:
-            return 2;
-        case CUDA_R_8I:
-            return 1;
-    }
+#define BYTES(TYPE, T, number, stored) \
+    if (type == TYPE) return sizeof(T);
+    ELEMENTS(BYTES)
     return 0;
 }
 
-template <typename T>
-T read_as(const void* data, size_t i) {
-    T value;
-    memcpy(&value, static_cast<const char*>(data) + i * sizeof(T), sizeof(T));
-    return value;
-}
-template <typename T>
-void write_as(void* data, size_t i, T value) {
-    memcpy(static_cast<char*>(data) + i * sizeof(T), &value, sizeof(T));
-}
-
 double get(const void* data, cudaDataType type, size_t i) {
-    switch (type) {
-        case CUDA_R_64F:
-            return read_as<double>(data, i);
-        case CUDA_R_32F:
-            return static_cast<double>(read_as<float>(data, i));
-        case CUDA_R_32I:
-            return read_as<int32_t>(data, i);
-        case CUDA_R_16F:
-            return static_cast<double>(F16::decode(read_as<uint16_t>(data, i)));
-        case CUDA_R_16BF:
-            return static_cast<double>(BF16::decode(read_as<uint16_t>(data, i)));
-        case CUDA_R_8I:
-            return read_as<int8_t>(data, i);
+#define GET(TYPE, T, number, stored)                                                  \
+    if (type == TYPE) {                                                               \
+        T bits;                                                                       \
+        memcpy(&bits, static_cast<const char*>(data) + i * sizeof bits, sizeof bits); \
+        return static_cast<double>(number);                                           \
     }
+    ELEMENTS(GET)
     return 0;
 }
 
 void set(void* data, cudaDataType type, size_t i, double value) {
-    switch (type) {
-        case CUDA_R_64F:
-            return write_as(data, i, value);
-        case CUDA_R_32F:
-            return write_as(data, i, static_cast<float>(value));
-        case CUDA_R_32I:
-            return write_as(data, i, static_cast<int32_t>(value));
-        case CUDA_R_16F:
-            return write_as(data, i, static_cast<uint16_t>(small_from_double<F16>(value)));
-        case CUDA_R_16BF:
-            return write_as(data, i, static_cast<uint16_t>(small_from_double<BF16>(value)));
-        case CUDA_R_8I:
-            return write_as(data, i, static_cast<int8_t>(value));
+#define SET(TYPE, T, number, stored)                                            \
+    if (type == TYPE) {                                                         \
+        T bits = static_cast<T>(stored);                                        \
+        memcpy(static_cast<char*>(data) + i * sizeof bits, &bits, sizeof bits); \
     }
+    ELEMENTS(SET)
 }
 
 // One call of cuBLAS, with the name for findings and its status so far.
@@ -239,15 +214,10 @@ double rounded(Rounding rounding, double value) {
 }
 
 double activated(Activation activation, double value) {
-    switch (activation) {
-        case Activation::none:
-            return value;
-        case Activation::relu:
-            return value > 0 || value != value ? value : 0;
-        case Activation::gelu:  // the approximation by tanh
-            return 0.5 * value * (1 + tanh(0.7978845608028654 * (value + 0.044715 * value * value * value)));
-    }
-    return value;
+    if (activation == Activation::relu) return value > 0 || value != value ? value : 0;
+    if (activation == Activation::none) return value;
+    return 0.5 * value *
+           (1 + tanh(0.7978845608028654 * (value + 0.044715 * value * value * value)));  // approximates GELU
 }
 
 // Returns whether cuBLAS has a kernel for these types, by the tables of cublasGemmEx and cublasLtMatmul in its manual.
@@ -255,20 +225,11 @@ bool has_kernel(const Product& p) {
     cudaDataType in = p.a.type, out = p.d.type;
     if (p.b.type != in || p.c.type != out) return false;
     if (p.rounding != Rounding::none) return in == CUDA_R_32F && out == CUDA_R_32F;
-    switch (p.scalars) {
-        case CUDA_R_16F:
-            return in == CUDA_R_16F && out == CUDA_R_16F;
-        case CUDA_R_32I:
-            return in == CUDA_R_8I && out == CUDA_R_32I;
-        case CUDA_R_64F:
-            return in == CUDA_R_64F && out == CUDA_R_64F;
-        case CUDA_R_32F:
-            return (out == CUDA_R_32F &&
-                    (in == CUDA_R_32F || in == CUDA_R_16F || in == CUDA_R_16BF || in == CUDA_R_8I)) ||
-                   (in == out && (in == CUDA_R_16F || in == CUDA_R_16BF));
-        default:
-            return false;
-    }
+    if (p.scalars == CUDA_R_16F || p.scalars == CUDA_R_64F) return in == p.scalars && out == p.scalars;
+    if (p.scalars == CUDA_R_32I) return in == CUDA_R_8I && out == CUDA_R_32I;
+    if (p.scalars != CUDA_R_32F) return false;
+    bool is_half = in == CUDA_R_16F || in == CUDA_R_16BF;
+    return (out == CUDA_R_32F && (in == CUDA_R_32F || is_half || in == CUDA_R_8I)) || (in == out && is_half);
 }
 
 // Adds the bias to each column, and applies the activation.
@@ -445,22 +406,15 @@ cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t* 
 }
 
 const char* cublasGetStatusName(cublasStatus_t status) {
-    switch (status) {
-        case CUBLAS_STATUS_SUCCESS:
-            return "CUBLAS_STATUS_SUCCESS";
-        case CUBLAS_STATUS_NOT_INITIALIZED:
-            return "CUBLAS_STATUS_NOT_INITIALIZED";
-        case CUBLAS_STATUS_ALLOC_FAILED:
-            return "CUBLAS_STATUS_ALLOC_FAILED";
-        case CUBLAS_STATUS_INVALID_VALUE:
-            return "CUBLAS_STATUS_INVALID_VALUE";
-        case CUBLAS_STATUS_EXECUTION_FAILED:
-            return "CUBLAS_STATUS_EXECUTION_FAILED";
-        case CUBLAS_STATUS_NOT_SUPPORTED:
-            return "CUBLAS_STATUS_NOT_SUPPORTED";
-        default:
-            return "another status of cuBLAS";
-    }
+#define NAME(STATUS) \
+    if (status == STATUS) return #STATUS;
+    NAME(CUBLAS_STATUS_SUCCESS)
+    NAME(CUBLAS_STATUS_NOT_INITIALIZED)
+    NAME(CUBLAS_STATUS_ALLOC_FAILED)
+    NAME(CUBLAS_STATUS_INVALID_VALUE)
+    NAME(CUBLAS_STATUS_EXECUTION_FAILED)
+    NAME(CUBLAS_STATUS_NOT_SUPPORTED)
+    return "another status of cuBLAS";
 }
 
 const char* cublasGetStatusString(cublasStatus_t status) { return cublasGetStatusName(status); }

@@ -31,8 +31,7 @@ class BlockReduce {
 
     SIM_INLINE explicit BlockReduce(TempStorage& storage) : storage_(storage) {}
 
-    SIM_INLINE T Sum(T input, ::sim::Site site = SIM_CALLER) { return Reduce(input, ::cuda::std::plus<>(), site); }
-    SIM_INLINE T Sum(T input, int num_valid, ::sim::Site site = SIM_CALLER) {
+    SIM_INLINE T Sum(T input, int num_valid = threads, ::sim::Site site = SIM_CALLER) {
         return Reduce(input, ::cuda::std::plus<>(), num_valid, site);
     }
     template <int ITEMS_PER_THREAD>
@@ -40,19 +39,15 @@ class BlockReduce {
         return Reduce(inputs, ::cuda::std::plus<>(), site);
     }
 
-    template <typename Op>
-    SIM_INLINE T Reduce(T input, Op op, ::sim::Site site = SIM_CALLER) {
-        return Reduce(input, op, threads, site);
-    }
     template <int ITEMS_PER_THREAD, typename Op>
     SIM_INLINE T Reduce(T (&inputs)[ITEMS_PER_THREAD], Op op, ::sim::Site site = SIM_CALLER) {
         T partial = inputs[0];
         for (int i = 1; i < ITEMS_PER_THREAD; ++i) partial = op(partial, inputs[i]);
         return Reduce(partial, op, threads, site);
     }
-    // This overload reduces the values of the first num_valid threads.
+    // Reduces the values of the first num_valid threads.
     template <typename Op>
-    SIM_INLINE T Reduce(T input, Op op, int num_valid, ::sim::Site site = SIM_CALLER) {
+    SIM_INLINE T Reduce(T input, Op op, int num_valid = threads, ::sim::Site site = SIM_CALLER) {
         int thread = static_cast<int>(::sim::linear_thread_index());
         int warp = thread / 32;
         T result = reduce_warp(input, op, num_valid - warp * 32, site);

@@ -20,26 +20,18 @@ class WarpReduce {
 
     SIM_INLINE explicit WarpReduce(TempStorage&) {}
 
-    SIM_INLINE T Sum(T input, ::sim::Site site = SIM_CALLER) { return Reduce(input, ::cuda::std::plus<>(), site); }
-    SIM_INLINE T Sum(T input, int valid_items, ::sim::Site site = SIM_CALLER) {
+    // The functions reduce the values of the first `valid_items` lanes.
+    SIM_INLINE T Sum(T input, int valid_items = LOGICAL_WARP_THREADS, ::sim::Site site = SIM_CALLER) {
         return Reduce(input, ::cuda::std::plus<>(), valid_items, site);
     }
-    SIM_INLINE T Max(T input, ::sim::Site site = SIM_CALLER) { return Reduce(input, ::cuda::maximum<>(), site); }
-    SIM_INLINE T Max(T input, int valid_items, ::sim::Site site = SIM_CALLER) {
+    SIM_INLINE T Max(T input, int valid_items = LOGICAL_WARP_THREADS, ::sim::Site site = SIM_CALLER) {
         return Reduce(input, ::cuda::maximum<>(), valid_items, site);
     }
-    SIM_INLINE T Min(T input, ::sim::Site site = SIM_CALLER) { return Reduce(input, ::cuda::minimum<>(), site); }
-    SIM_INLINE T Min(T input, int valid_items, ::sim::Site site = SIM_CALLER) {
+    SIM_INLINE T Min(T input, int valid_items = LOGICAL_WARP_THREADS, ::sim::Site site = SIM_CALLER) {
         return Reduce(input, ::cuda::minimum<>(), valid_items, site);
     }
-
     template <typename Op>
-    SIM_INLINE T Reduce(T input, Op op, ::sim::Site site = SIM_CALLER) {
-        return Reduce(input, op, LOGICAL_WARP_THREADS, site);
-    }
-    // This overload reduces the values of the first valid_items lanes.
-    template <typename Op>
-    SIM_INLINE T Reduce(T input, Op op, int valid_items, ::sim::Site site = SIM_CALLER) {
+    SIM_INLINE T Reduce(T input, Op op, int valid_items = LOGICAL_WARP_THREADS, ::sim::Site site = SIM_CALLER) {
         int lane = static_cast<int>(::sim::lane_index() % LOGICAL_WARP_THREADS);
         for (int distance = 1; distance < LOGICAL_WARP_THREADS; distance *= 2) {
             T other = ::sim::shuffle_value(site, ::sim::Shuffle::down, members(), input,
