@@ -75,15 +75,15 @@ CASE(wait_group_completes_older_copy_groups_and_not_newer_ones) {
             Grid grid(1, 32);
             Floats x;
             ThreadState& thread = grid.thread(0, 0);
-            uint64_t ahead = prefetched_bytes();
+            uint64_t ahead = run_counters.prefetched_bytes;
             for (unsigned i = 0; i < 3 * pieces; ++i) {
                 copy(thread, grid.shared(0) + 16 * i, x.at(0));
                 if (i % pieces == pieces - 1) async_commit(*thread.thread);
             }
             async_wait(*thread.thread, 2);
-            CHECK_EQUAL(prefetched_bytes() - ahead, 2 * pieces * 16);
+            CHECK_EQUAL(run_counters.prefetched_bytes - ahead, 2 * pieces * 16);
             async_wait(*thread.thread, may_pend);
-            CHECK_EQUAL(prefetched_bytes() - ahead, 2 * pieces * 16);  // the second wait changes no counter
+            CHECK_EQUAL(run_counters.prefetched_bytes - ahead, 2 * pieces * 16);  // the second wait changes no counter
             for (unsigned i = 0; i < (3 - may_pend) * pieces; ++i) read(thread, grid.shared(0) + 16 * i + 12);
             CHECK_FOUND("nothing");
             for (unsigned i = (3 - may_pend) * pieces; i < 3 * pieces; ++i) {

@@ -83,7 +83,7 @@ CASE(site_counters_move_to_their_kernel) {
 
 CASE(scratch_memory_is_the_peak_of_allocated_bytes) {
     forget_regions();
-    forget_scratch();
+    forget_run_counters();
     CHECK_EQUAL(scratch_bytes(), 0);
     for (RegionKind kind : {RegionKind::device_allocation, RegionKind::async_allocation, RegionKind::managed})
         count_allocation(region_of(kind));
@@ -93,11 +93,11 @@ CASE(scratch_memory_is_the_peak_of_allocated_bytes) {
     }
     CHECK_EQUAL(scratch_bytes(), 300);
     for (RegionKind kind : {RegionKind::pinned_host, RegionKind::device_heap}) {
-        forget_scratch();
+        forget_run_counters();
         count_allocation(region_of(kind, 40));
         CHECK_EQUAL(scratch_bytes(), 40);
     }
-    forget_scratch();
+    forget_run_counters();
     for (RegionKind kind : {RegionKind::device_allocation, RegionKind::async_allocation, RegionKind::managed})
         count_allocation(region_of(kind));
     count_release(region_of(RegionKind::managed));
@@ -106,7 +106,7 @@ CASE(scratch_memory_is_the_peak_of_allocated_bytes) {
     CHECK_EQUAL(scratch_bytes(), 300);
     count_allocation(region_of(RegionKind::device_allocation, 51));
     CHECK_EQUAL(scratch_bytes(), 301);
-    forget_scratch();
+    forget_run_counters();
     CHECK_EQUAL(scratch_bytes(), 0);
 }
 
@@ -120,29 +120,13 @@ CASE(copy_counts_as_traffic_where_it_accesses_device_memory) {
                   {&device, nullptr, 10, 0},  {&tensor, nullptr, 10, 10}, {&tensor, &managed, 10, 10},
                   {nullptr, &device, 10, 10}, {&pinned, &tensor, 10, 10}, {&managed, &device, 10, 10}};
     for (auto& copy : copies) {
-        forget_copies();
+        forget_run_counters();
         count_copy(copy.to, copy.from, 10);
-        CHECK_EQUAL(copied_bytes(), copy.copied);
-        CHECK_EQUAL(host_bytes(), copy.host);
+        CHECK_EQUAL(run_counters.copied_bytes, copy.copied);
+        CHECK_EQUAL(run_counters.host_bytes, copy.host);
     }
-    count_host_access(4);
-    CHECK_EQUAL(host_bytes(), 14);
-    forget_copies();
-    CHECK(host_bytes() == 0 && copied_bytes() == 0);
-}
-
-CASE(submissions_graphs_and_async_bytes_are_counted) {
-    forget_submissions();
-    count_submission();
-    count_submission();
-    count_graph();
-    count_async_copy(64);
-    count_prefetched(16);
-    count_early(32);
-    CHECK(submissions() == 2 && graphs() == 1 && async_bytes() == 64 && prefetched_bytes() == 16 &&
-          early_bytes() == 32);
-    return_async_bytes(48, 8, 4);
-    CHECK(submissions() == 2 && async_bytes() == 48 && prefetched_bytes() == 8 && early_bytes() == 4);
-    forget_submissions();
-    CHECK(submissions() + graphs() + async_bytes() + prefetched_bytes() + early_bytes() == 0);
+    run_counters.host_bytes += 4;
+    CHECK_EQUAL(run_counters.host_bytes, 14);
+    forget_run_counters();
+    CHECK(run_counters.host_bytes == 0 && run_counters.copied_bytes == 0);
 }

@@ -200,16 +200,16 @@ CASE(launch_begins_with_empty_state) {
         sim::Launch launch = launch_of(dim3(1), dim3(32));
         launch.workers = workers;
         site_id(code + 7);
-        count_async_copy(16);
-        count_prefetched(4);
+        add_to(run_counters.async_bytes, 16);
+        add_to(run_counters.prefetched_bytes, 4);
         the_launch.lock.lock();  // an earlier launch ended while it held the lock
         launch_begin(launch);
         const SpinLock open;
         CHECK(!memcmp(&the_launch.lock, &open, sizeof open));
         CHECK_EQUAL(the_launch.concurrent, workers > 1);
         CHECK(the_launch.arrays.empty() && !the_launch.has_dynamic_array && the_launch.changed.size() == 0);
-        CHECK(the_launch.sites_before == site_count() && the_launch.async_before == async_bytes());
-        CHECK(the_launch.prefetched_before == prefetched_bytes() && the_launch.early_before == early_bytes());
+        CHECK(the_launch.sites_before == site_count());
+        CHECK(!memcmp(&the_launch.counted_before, &run_counters, sizeof run_counters));
         CHECK(launch.checks_enabled && !the_launch.exact);
         launch_end(launch);
     }
@@ -218,7 +218,7 @@ CASE(launch_begins_with_empty_state) {
     CHECK(!launch.checks_enabled);
     the_launch.blocks = 1;
     launch_end(launch);
-    forget_submissions();
+    forget_run_counters();
 }
 
 CASE(launches_that_need_one_worker_are_detected) {
@@ -290,10 +290,10 @@ CASE(rolled_back_launch_leaves_no_state) {
     worker.overwritten.push({&x.cell(3), before, key(x.at(3)), 0x3f800000, 0, 4});
     x.cell(3).write = grid.thread(0, 0).epoch;
     size_t sites = the_launch.sites_before;
-    uint64_t copied = async_bytes(), prefetched = prefetched_bytes(), early = early_bytes();
-    count_async_copy(64);
-    count_prefetched(32);
-    count_early(16);
+    const RunCounters counted = run_counters;
+    add_to(run_counters.async_bytes, 64);
+    add_to(run_counters.prefetched_bytes, 32);
+    add_to(run_counters.early_bytes, 16);
     read(grid, x, 0, 0, 5);
     CHECK(site_count() > sites && !worker.touched.empty());
     size_t words = worker.sectors->words;
@@ -308,7 +308,7 @@ CASE(rolled_back_launch_leaves_no_state) {
     CHECK(worker.known_barriers.size() == 0 && worker.sectors->first[0] == words);
     CHECK(!state_of(grid.block(0)) && !state_of(grid.block(1)) && !log_of(code));
     CHECK_EQUAL(site_count(), sites);
-    CHECK(async_bytes() == copied && prefetched_bytes() == prefetched && early_bytes() == early);
+    CHECK(!memcmp(&counted, &run_counters, sizeof counted));
     CHECK(past_launches().back().number == 0 && !the_launch.launch);
     CHECK(kernel(0).launches == 0 && kernel(0).sites->empty());
     // The launch runs again, and its blocks get new serial numbers.
@@ -662,20 +662,22 @@ CASE(new_report_forgets_all_state) {
         on_access<2, false>(grid.thread(0, 0), key(memory), code);
         not_its_own("host_memory", code, 4, true, code);
         executed_code().push({code, 0, 1, 1, 1});
-        count_host_access(8);
+        run_counters.host_bytes += 8;
         traces.push({});
         submitted();
         graph_instantiated();
         recording.done = true;
     }
-    CHECK(finding_count() && kernel_count() && scratch_bytes() && host_bytes() && submissions() && graphs());
+    CHECK(finding_count() && kernel_count() && scratch_bytes() && run_counters.host_bytes && run_counters.submissions &&
+          run_counters.graphs);
     CHECK(site_count() && past_launches().size() && host_view.shares);
     WorkerState& worker = [&]() -> WorkerState& {
         Grid grid(1, 32);
         return *grid.thread(0, 0).worker;
     }();
     reset();
-    CHECK(!finding_count() && !kernel_count() && !scratch_bytes() && !host_bytes() && !submissions() && !graphs());
+    CHECK(!finding_count() && !kernel_count() && !scratch_bytes() && !run_counters.host_bytes &&
+          !run_counters.submissions && !run_counters.graphs);
     CHECK(!site_count() && past_launches().empty() && !host_view.shares && !host_view.arena_bytes);
     CHECK(executed_code().empty() && traces.empty() && !find_region(key(memory)) && !recording.done);
     unsigned sites = 0;

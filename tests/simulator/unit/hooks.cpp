@@ -101,7 +101,7 @@ CASE(host_code_must_not_access_device_memory) {
                 call([&] { hook(memory + 80); });
                 CHECK(found("host_access", access, hooks.size));
                 CHECK(check_of(finding(0).kind) == Check::memcheck && finding(0).place.offset == 16);
-                CHECK_EQUAL(host_bytes(), 0);
+                CHECK_EQUAL(run_counters.host_bytes, 0);
                 forget_findings();
                 call([&] { hook(memory + 160); });  // in device memory, but outside of the allocation
                 CHECK(found("host_access", access, hooks.size) && finding(0).place.offset == 96);
@@ -116,7 +116,7 @@ CASE(host_code_may_access_managed_and_pinned_memory) {
                 begin(MemoryKind::managed);
                 call([&] { hook(memory + 80); });
                 CHECK_EQUAL(finding_count(), 0);
-                CHECK_EQUAL(host_bytes(), hooks.size);
+                CHECK_EQUAL(run_counters.host_bytes, hooks.size);
             }
     // Host code must not access memory that a kernel may be accessing.
     for (bool write : {false, true}) {

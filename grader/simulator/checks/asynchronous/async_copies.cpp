@@ -202,7 +202,7 @@ void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, 
     if (!extras.copies) extras.copies = new Growable<AsyncCopy>();
     extras.copies->push({reinterpret_cast<uintptr_t>(shared), static_cast<uint32_t>(bytes), extras.copy_group,
                          state.epoch.with_time(Epoch::time_pending), 0, false, state.block->foreign_reads});
-    count_async_copy(bytes);
+    add_to(run_counters.async_bytes, bytes);
 }
 
 void async_commit(Thread& thread) {
@@ -226,7 +226,8 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
         each_cell(find_shared(*state.block, copy.shared), copy.shared, copy.bytes, [&](ShadowCell& cell) {
             if (cell.write == copy.pending) cell.write = state.epoch;
         });
-        if (!copy.operation && copy.foreign_reads != state.block->foreign_reads) count_early(copy.bytes);
+        if (!copy.operation && copy.foreign_reads != state.block->foreign_reads)
+            add_to(run_counters.early_bytes, copy.bytes);
     }
     size_t kept = copies.size() - done;
     size_t prefetched = 0;
@@ -236,7 +237,7 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
         copy.overtaken = true;
         prefetched += copy.bytes;
     }
-    if (prefetched) count_prefetched(prefetched);
+    if (prefetched) add_to(run_counters.prefetched_bytes, prefetched);
     copies.truncate(kept);
 }
 

@@ -69,7 +69,8 @@ class Phases {
         for (Written& written : written_) {
             if (written.number != number) continue;
             written.is_done = true;
-            if (written.foreign_reads != written.by->block->foreign_reads) count_early(written.bytes);
+            if (written.foreign_reads != written.by->block->foreign_reads)
+                add_to(run_counters.early_bytes, written.bytes);
             add_time(thread, written.arrived.time());
         }
     }

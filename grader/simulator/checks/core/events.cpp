@@ -65,8 +65,8 @@ void count_barrier(const Block& block, const unsigned* participants) {
 
 }  // namespace
 
-void submitted() { count_submission(); }
-void graph_instantiated() { count_graph(); }
+void submitted() { ++run_counters.submissions; }
+void graph_instantiated() { ++run_counters.graphs; }
 
 // --- the life of a grid ---
 
@@ -87,9 +87,7 @@ void launch_begin(Launch& launch) {
     memset(the_launch.tensor_operations, 0, sizeof the_launch.tensor_operations);
     the_launch.lock.reset();
     the_launch.sites_before = site_count();
-    the_launch.async_before = async_bytes();
-    the_launch.prefetched_before = prefetched_bytes();
-    the_launch.early_before = early_bytes();
+    the_launch.counted_before = run_counters;
     if (!begin_ordered_launch(launch)) launch.checks_enabled = false;
     the_launch.exact = the_launch.exact || the_launch.cluster_size > 1;
 }
@@ -123,7 +121,7 @@ void launch_rolled_back() {
     forget_held_races();
     forget_read_only_loads();
     forget_site_ids(the_launch.sites_before);
-    return_async_bytes(the_launch.async_before, the_launch.prefetched_before, the_launch.early_before);
+    run_counters = the_launch.counted_before;
     past_launches().back().number = 0;  // 0 makes every later operation count the launch as complete
     end_ordered_launch();
     the_launch.launch = nullptr;
@@ -392,10 +390,8 @@ void reset() {
     forget_read_only_loads();
     forget_kernels();
     forget_executed();
-    forget_scratch();
-    forget_copies();
+    forget_run_counters();
     forget_sectors();
-    forget_submissions();
     forget_regions();
     forget_names();
     forget_streams();

@@ -45,7 +45,7 @@ SIM_NOINLINE void host_access(uintptr_t address, unsigned bytes, Access access, 
     if (!region) region = nearest_region(address);
     if (region && host_shares(*region)) {
         if (region->contains(address, bytes)) host_touches(*region, address, bytes, access == Access::write, code);
-        count_host_access(bytes);
+        run_counters.host_bytes += bytes;
         return;
     }
     Finding finding = new_finding(FindingKind::host_access);

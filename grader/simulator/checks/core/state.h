@@ -2,6 +2,7 @@
 #pragma once
 
 #include "checks/core/containers.h"
+#include "checks/counting/counters.h"
 #include "checks/synchronization/order.h"
 #include "checks/core/region.h"
 #include "checks/core/site.h"
@@ -219,7 +220,7 @@ struct LaunchState {
     bool concurrent;        // several workers run blocks with checks
     bool blocks_joined;     // all blocks have met at a grid barrier
     size_t sites_before;    // number of site numbers that existed before the launch
-    uint64_t async_before, prefetched_before, early_before;
+    RunCounters counted_before;
     bool exact;  // a fence was executed: reader sets list every member
     bool has_dynamic_array;
     Growable<SharedArray> arrays;

@@ -21,4 +21,9 @@ struct Counters {
     }
 };
 
+struct RunCounters {
+#define RUN_COUNTER(name, text) uint64_t name;
+#include "checks/counting/counters.def"
+};
+
 }  // namespace sim::checks

@@ -1,5 +1,7 @@
 #include "checks/counting/counting.h"
 
+#include <algorithm>
+
 #include "checks/core/state.h"
 
 namespace sim::checks {
@@ -7,23 +9,10 @@ namespace sim::checks {
 namespace {
 
 Growable<KernelRecord> kernels;
-uint64_t allocated, peak_allocated;
-
-uint64_t by_host, by_copies;
-uint64_t submitted, instantiated;
-uint64_t copied_asynchronously, prefetched, early;
+uint64_t allocated;  // bytes of memory that is not freed yet
 
 bool is_scratch(const Region& region) {
-    switch (region.kind) {
-        case RegionKind::device_allocation:
-        case RegionKind::async_allocation:
-        case RegionKind::managed:
-        case RegionKind::pinned_host:
-        case RegionKind::device_heap:
-            return true;
-        default:
-            return false;
-    }
+    return region.kind != RegionKind::tensor && region.kind <= RegionKind::device_heap;
 }
 
 // Calls visit(list) for each list of counts that are kept by place in the code.
@@ -92,10 +81,17 @@ void forget_kernels() {
     kernels.clear();
 }
 
+RunCounters run_counters;
+
+void forget_run_counters() {
+    run_counters = {};
+    allocated = 0;
+}
+
 void count_allocation(const Region& region) {
     if (!is_scratch(region)) return;
     allocated += region.bytes;
-    if (allocated > peak_allocated) peak_allocated = allocated;
+    run_counters.scratch_bytes = std::max(run_counters.scratch_bytes, allocated);
 }
 
 void count_release(const Region& region) {
@@ -103,50 +99,20 @@ void count_release(const Region& region) {
 }
 
 uint64_t scratch_bytes() {
-    uint64_t sum = peak_allocated;
+    uint64_t sum = run_counters.scratch_bytes;
     each_variable([](Region& region, void* total) { *static_cast<uint64_t*>(total) += region.bytes; }, &sum);
     return sum;
 }
 
-void forget_scratch() { allocated = peak_allocated = 0; }
-
 void count_copy(const Region* to, const Region* from, size_t bytes) {
-    if (!is_host(from)) by_copies += bytes;
-    if (!is_host(to)) by_copies += bytes;
+    if (!is_host(from)) run_counters.copied_bytes += bytes;
+    if (!is_host(to)) run_counters.copied_bytes += bytes;
     bool to_tensor = to && to->kind == RegionKind::tensor;
-    if (is_host(from) ? to_tensor : is_host(to)) by_host += bytes;
+    if (is_host(from) ? to_tensor : is_host(to)) run_counters.host_bytes += bytes;
 }
 
 void count_fill(const Region* to, size_t bytes) {
-    if (!is_host(to)) by_copies += bytes;
+    if (!is_host(to)) run_counters.copied_bytes += bytes;
 }
-
-void count_host_access(size_t bytes) { by_host += bytes; }
-
-uint64_t host_bytes() { return by_host; }
-uint64_t copied_bytes() { return by_copies; }
-
-void forget_copies() { by_host = by_copies = 0; }
-
-void count_submission() { ++submitted; }
-void count_graph() { ++instantiated; }
-// Several workers may add at the same time.
-void count_async_copy(size_t bytes) { __atomic_fetch_add(&copied_asynchronously, bytes, __ATOMIC_RELAXED); }
-void count_prefetched(size_t bytes) { __atomic_fetch_add(&prefetched, bytes, __ATOMIC_RELAXED); }
-void count_early(size_t bytes) { __atomic_fetch_add(&early, bytes, __ATOMIC_RELAXED); }
-
-uint64_t submissions() { return submitted; }
-uint64_t graphs() { return instantiated; }
-uint64_t async_bytes() { return copied_asynchronously; }
-uint64_t prefetched_bytes() { return prefetched; }
-uint64_t early_bytes() { return early; }
-
-void return_async_bytes(uint64_t copied, uint64_t prefetched_before, uint64_t early_before) {
-    copied_asynchronously = copied;
-    prefetched = prefetched_before;
-    early = early_before;
-}
-
-void forget_submissions() { submitted = instantiated = copied_asynchronously = prefetched = early = 0; }
 
 }  // namespace sim::checks

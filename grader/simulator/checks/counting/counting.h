@@ -49,40 +49,20 @@ void collect(KernelRecord& kernel);
 void add_count(Growable<PlaceCount>& counts, uint16_t site, uint64_t count);
 void forget_kernels();
 
-// --- device memory that a program allocates itself ---
+// --- all launches and the host ---
+extern RunCounters run_counters;
+void forget_run_counters();
+// Adds to a counter that several workers may change at the same time.
+inline void add_to(uint64_t& counter, uint64_t value) { __atomic_fetch_add(&counter, value, __ATOMIC_RELAXED); }
+
+// The peak in run_counters is that of allocations; scratch_bytes() adds the variables.
 void count_allocation(const Region& region);
 void count_release(const Region& region);
-uint64_t scratch_bytes();  // peak of the bytes allocated at once, plus the __device__ variables that kernels used
-void forget_scratch();
+uint64_t scratch_bytes();
 
-// --- the host's accesses to device memory ---
 // Returns whether one side of a copy is host memory: managed, pinned, or pageable (null).
 bool is_host(const Region* region);
 void count_copy(const Region* to, const Region* from, size_t bytes);
 void count_fill(const Region* to, size_t bytes);  // by cudaMemset
-// Counts an access by host code to managed or pinned memory.
-void count_host_access(size_t bytes);
-// Returns the bytes of device memory that host code read plus the bytes of tensors that host code wrote.
-uint64_t host_bytes();
-uint64_t copied_bytes();  // bytes of global memory that copies read and wrote
-void forget_copies();
-
-// --- submitted operations, and prefetched bytes ---
-// Counts an operation that the host submitted to a stream: a launch, a copy, a fill, or a graph launch.
-void count_submission();
-void count_graph();
-uint64_t submissions();
-uint64_t graphs();  // number of instantiated graphs
-// Counts bytes of cp.async, those still in flight after the thread waited for older copies (prefetched), and the bytes of
-// all copies to shared memory that were in flight when their block read another block's data (early).
-void count_async_copy(size_t bytes);
-void count_prefetched(size_t bytes);
-void count_early(size_t bytes);
-uint64_t async_bytes();
-uint64_t prefetched_bytes();
-uint64_t early_bytes();
-void forget_submissions();
-// Restores the counts after a launch was rolled back.
-void return_async_bytes(uint64_t copied, uint64_t prefetched, uint64_t early);
 
 }  // namespace sim::checks

@@ -470,7 +470,9 @@ const char* write_report() {
         out.close('}');
     }
     out.list("kernels", kernel_count(), [](size_t i) { write_kernel(kernel(static_cast<unsigned>(i))); });
-#define RUN_COUNTER(name, text) out.member(#name, name());
+    RunCounters run = run_counters;
+    run.scratch_bytes = scratch_bytes();
+#define RUN_COUNTER(name, text) out.member(#name, run.name);
 #include "checks/counting/counters.def"
     out.list("traces", traces, write_trace);
     write_recording();
