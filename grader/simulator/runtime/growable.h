@@ -65,6 +65,14 @@ class Growable {
         assert(place < size_);
         data_[place] = data_[--size_];
     }
+    // Keeps the elements for which keeps(element) is true, in their order.
+    template <typename F>
+    void keep(F keeps) {
+        size_t kept = 0;
+        for (size_t i = 0; i < size_; ++i)
+            if (keeps(data_[i])) data_[kept++] = data_[i];
+        size_ = kept;
+    }
     void truncate(size_t size) {
         assert(size <= size_);
         size_ = size;

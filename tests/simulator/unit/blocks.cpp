@@ -21,8 +21,8 @@ extern "C" void __wrap___sanitizer_cov_trace_pc();
 
 namespace {
 
-bool same(const uint32_t* actual, uint32_t x, uint32_t y, uint32_t z) {
-    return actual[0] == x && actual[1] == y && actual[2] == z;
+bool same(const uint3& actual, uint32_t x, uint32_t y, uint32_t z) {
+    return actual.x == x && actual.y == y && actual.z == z;
 }
 
 bool same(EpochRange actual, Epoch begin, Epoch end) { return actual.begin() == begin && actual.end() == end; }
@@ -37,7 +37,7 @@ size_t held() {
 uint32_t pass(uint32_t blocks) {
     PastLaunch launch = {};
     launch.blocks = blocks;
-    for (unsigned i = 0; i < 3; ++i) launch.grid[i] = launch.block[i] = launch.cluster[i] = 1;
+    launch.grid = launch.block = launch.cluster = {1, 1, 1};
     if (!begin_serials(launch)) return 0;
     end_serials();
     return the_launch.start_serial;
@@ -47,17 +47,17 @@ uint32_t pass(uint32_t blocks) {
 
 CASE(finding_names_block_and_thread_from_the_launch_shape) {
     PastLaunch launch = {};
-    const uint32_t grid[] = {4, 6, 12}, block[] = {4, 2, 3}, cluster[] = {2, 3, 4};
-    memcpy(launch.grid, grid, sizeof grid);
-    memcpy(launch.block, block, sizeof block);
-    memcpy(launch.cluster, cluster, sizeof cluster);
+    launch.grid = {4, 6, 12};
+    launch.block = {4, 2, 3};
+    launch.cluster = {2, 3, 4};
     launch.blocks = 4 * 6 * 12;
     CHECK(begin_serials(launch));
-    uint32_t serial = the_launch.first_serial, index[3], thread[3];
+    uint32_t serial = the_launch.first_serial;
+    uint3 index, thread;
     CHECK_EQUAL(the_launch.cluster_size, 24);
     for (uint32_t c = 0; c < 12; ++c)
         for (uint32_t rank = 0; rank < 24; ++rank, ++serial) {
-            CHECK(name_thread(serial, rank, index, thread));
+            CHECK(name_thread(serial, rank, &index, &thread));
             CHECK(same(index, c % 2 * 2 + rank % 2, c / 2 % 2 * 3 + rank / 2 % 3, c / 4 * 4 + rank / 6));
             CHECK(same(thread, rank % 4, rank / 4 % 2, rank / 8));
         }
@@ -66,7 +66,7 @@ CASE(finding_names_block_and_thread_from_the_launch_shape) {
     CHECK_EQUAL(pass(1), serial + 3);
     CHECK(past_launch(serial - 1)->blocks == 4 * 6 * 12 && past_launch(serial + 2)->blocks == 3);
     forget_names();
-    CHECK(!past_launch(serial) && !name_thread(serial, 0, index, thread));
+    CHECK(!past_launch(serial) && !name_thread(serial, 0, &index, &thread));
 }
 
 CASE(serials_start_again_when_all_are_used) {
@@ -97,10 +97,10 @@ CASE(past_launch_is_found_by_each_of_its_serials) {
     CHECK(!past_launch(first[0] - 1));
     CHECK_EQUAL(past_launches().size(), 20);
     // A past launch may be a copy by the host, for which name_thread finds no thread.
-    uint32_t index[3], thread[3];
-    CHECK(name_thread(first[19], 0, index, thread));
+    uint3 index, thread;
+    CHECK(name_thread(first[19], 0, &index, &thread));
     past_launches().back().call = "a copy";
-    CHECK(!name_thread(first[19], 0, index, thread) && name_thread(first[18], 0, index, thread));
+    CHECK(!name_thread(first[19], 0, &index, &thread) && name_thread(first[18], 0, &index, &thread));
     forget_names();
 }
 

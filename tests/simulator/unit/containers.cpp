@@ -24,6 +24,20 @@ CASE(growable_can_push_its_own_element) {
     for (uint64_t element : array) CHECK_EQUAL(element, 42);
 }
 
+CASE(growable_keeps_the_elements_that_a_function_accepts) {
+    Growable<int> array;
+    for (int i = 0; i < 10; ++i) array.push(i);
+    array.keep([](int i) { return i % 3 == 0; });
+    CHECK_EQUAL(array.size(), 4);
+    for (int i = 0; i < 4; ++i) CHECK_EQUAL(array[static_cast<size_t>(i)], 3 * i);
+}
+
+CASE(partition_point_is_the_first_index_that_does_not_come_before) {
+    for (size_t count = 0; count < 6; ++count)
+        for (size_t point = 0; point <= count; ++point)
+            CHECK_EQUAL(sim::partition_point(count, [=](size_t i) { return i < point; }), point);
+}
+
 CASE(growable_can_change_elements_in_its_middle) {
     Growable<int> array;
     const int values[] = {1, 2, 4, 5};

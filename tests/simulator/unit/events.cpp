@@ -72,7 +72,7 @@ CASE(launches_of_a_kernel_are_added) {
         CHECK(!the_launch.launch);
         const KernelRecord& record = kernel(0);
         const uint32_t grid[] = {2, 3, 5}, block[] = {7, 2, 4};
-        CHECK(!memcmp(record.grid, grid, sizeof grid) && !memcmp(record.block, block, sizeof block));
+        CHECK(!memcmp(&record.grid, grid, sizeof grid) && !memcmp(&record.block, block, sizeof block));
         CHECK_EQUAL(record.launches, turn);
         CHECK_EQUAL(record.blocks, 30 * turn);
         CHECK_EQUAL(record.threads, 30 * 56 * turn);

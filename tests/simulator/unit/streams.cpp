@@ -178,8 +178,8 @@ CASE(past_launch_keeps_its_shape_and_kernel) {
         Grid grid(4, 64, 2);
         const PastLaunch& past = past_launches().back();
         CHECK(past.kernel == 1 && past.stream == 11 && past.lane == 1 && past.number == 1 && !past.call);
-        CHECK(past.grid[0] == 4 && past.block[0] == 64 && past.cluster[0] == 2);
-        CHECK(past.grid[2] == 1 && past.block[2] == 1 && past.cluster[2] == 1 && past.blocks == 4);
+        CHECK(past.grid.x == 4 && past.block.x == 64 && past.cluster.x == 2);
+        CHECK(past.grid.z == 1 && past.block.z == 1 && past.cluster.z == 1 && past.blocks == 4);
     });
     forget_kernels();
 }

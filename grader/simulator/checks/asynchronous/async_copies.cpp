@@ -278,9 +278,8 @@ void bulk_wait(Thread& thread, unsigned groups_that_may_be_pending, bool reads_o
     if (reads_only) return;
     size_t written = 0;
     for (; is_done(written); ++written) replace_writes(bulk.stores[written], state.epoch);
-    size_t kept = bulk.stores.size() - written;
-    for (size_t i = 0; i < kept; ++i) bulk.stores[i] = bulk.stores[written + i];
-    bulk.stores.truncate(kept);
+    size_t place = 0;
+    bulk.stores.keep([&](const BulkStore&) { return place++ >= written; });
     bulk.read -= written;
 }
 

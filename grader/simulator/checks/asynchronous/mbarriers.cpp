@@ -134,15 +134,10 @@ class Phases {
     }
 
     void show_what_arrived() {
-        size_t kept = 0;
-        for (Written& written : written_) {
-            if (written.is_complete) {
-                replace_write(written, written.arrived);
-            } else {
-                written_[kept++] = written;
-            }
-        }
-        written_.truncate(kept);
+        written_.keep([this](const Written& written) {
+            if (written.is_complete) replace_write(written, written.arrived);
+            return !written.is_complete;
+        });
     }
 
     // Calls visit(thread, code, source in shared memory) for the bulk copies that no thread has waited for.
@@ -316,11 +311,7 @@ void mbarrier_operation_done(Thread& thread, Mbarrier& barrier, uint64_t number)
     if (is_recorded(*thread.block)) record_arrival(thread, number);
     phases_of(barrier).done(state, number);
     if (!state.extras || !state.extras->copies) return;
-    Growable<AsyncCopy>& copies = *state.extras->copies;
-    size_t kept = 0;
-    for (AsyncCopy& copy : copies)
-        if (copy.operation != number) copies[kept++] = copy;
-    copies.truncate(kept);
+    state.extras->copies->keep([number](const AsyncCopy& copy) { return copy.operation != number; });
 }
 
 void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address) {

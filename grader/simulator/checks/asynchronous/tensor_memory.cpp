@@ -21,19 +21,9 @@ constexpr unsigned lanes_per_cell = 16, lane_groups = tensor_lanes / lanes_per_c
 enum class Kind : uint8_t { load, store, mma, copy };
 
 const char* name_of(Kind kind) {
-    switch (kind) {
-        case Kind::load:
-            return "tcgen05.ld";
-        case Kind::store:
-            return "tcgen05.st";
-        case Kind::mma:
-            return "tcgen05.mma";
-        case Kind::copy:
-            return "tcgen05.cp";
-    }
-    return "";
+    constexpr const char* names[] = {"tcgen05.ld", "tcgen05.st", "tcgen05.mma", "tcgen05.cp"};
+    return names[static_cast<unsigned>(kind)];
 }
-
 bool is_transfer(Kind kind) { return kind == Kind::load || kind == Kind::store; }
 
 // An operation on tensor memory. `thread`: lane 0 of the warp, or the thread that issued the MMA.
@@ -229,24 +219,16 @@ class Checker {
     void follow(uint32_t before, unsigned lane, unsigned column) {
         if (!before || before == fine_ || before == reported_) return;
         const Record& record = shared_.records[before];
-        FindingKind kind = FindingKind::tensor_memory_race;
-        switch (orders_.of(before)) {
-            case Order::fine:
-                fine_ = before;
-                return;
-            case Order::unordered:
-                break;
-            case Order::unfinished:
-                kind = is_transfer(record.kind) ? FindingKind::tensor_transfer_not_awaited
-                                                : FindingKind::tensor_product_not_awaited;
-                break;
-            case Order::fence_after_missing:
-                kind = FindingKind::missing_tensor_fence_after;
-                break;
-            case Order::fence_before_missing:
-                kind = FindingKind::missing_tensor_fence_before;
-                break;
+        Order order = orders_.of(before);
+        if (order == Order::fine) {
+            fine_ = before;
+            return;
         }
+        FindingKind kind = order == Order::unordered              ? FindingKind::tensor_memory_race
+                           : order == Order::fence_after_missing  ? FindingKind::missing_tensor_fence_after
+                           : order == Order::fence_before_missing ? FindingKind::missing_tensor_fence_before
+                           : is_transfer(record.kind)             ? FindingKind::tensor_transfer_not_awaited
+                                                                  : FindingKind::tensor_product_not_awaited;
         reported_ = before;
         report(kind, &record, lane, column);
     }

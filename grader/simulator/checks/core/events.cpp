@@ -139,14 +139,13 @@ void launch_end(Launch& launch) {
     });
     KernelRecord& record = kernel(the_launch.kernel);
     ++record.launches;
-    uint32_t grid[3] = {launch.grid.x, launch.grid.y, launch.grid.z};
-    uint32_t block[3] = {launch.block.x, launch.block.y, launch.block.z};
-    memcpy(record.grid, grid, sizeof grid);
-    memcpy(record.block, block, sizeof block);
+    record.grid = launch.grid;
+    record.block = launch.block;
     record.dynamic_shared_bytes = launch.dynamic_shared_bytes;
     record.static_shared_bytes = launch.static_shared_bytes;
-    record.blocks += uint64_t(grid[0]) * grid[1] * grid[2];
-    record.threads += uint64_t(grid[0]) * grid[1] * grid[2] * block[0] * block[1] * block[2];
+    uint64_t blocks = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
+    record.blocks += blocks;
+    record.threads += blocks * launch.block.x * launch.block.y * launch.block.z;
     record.barriers += the_launch.barriers;
     collect(record);
     auto collect_places = [](HashMap<uint64_t>& counts, Growable<PlaceCount>& places) {
@@ -433,7 +432,10 @@ int writer(const void* data, unsigned writer[6]) {
     Epoch stored = last_atomic_store(cell);
     if (stored != never && stored.not_earlier_than(epoch)) epoch = stored;
     if (epoch.serial() == 0) return 0;
-    return name_thread(epoch.serial(), epoch.thread(), writer, writer + 3);
+    uint3 names[2];  // block and thread
+    if (!name_thread(epoch.serial(), epoch.thread(), &names[0], &names[1])) return 0;
+    memcpy(writer, names, sizeof names);
+    return 1;
 }
 
 }  // namespace sim::events

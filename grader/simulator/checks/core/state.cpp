@@ -291,7 +291,7 @@ Region* nearest_shared(BlockState& block, uintptr_t address) {
 bool begin_serials(PastLaunch launch) {
     the_launch.first_serial = the_launch.start_serial = launch.first_serial = next_serial;
     the_launch.blocks = launch.blocks;
-    the_launch.cluster_size = launch.cluster[0] * launch.cluster[1] * launch.cluster[2];
+    the_launch.cluster_size = launch.cluster.x * launch.cluster.y * launch.cluster.z;
     if (uint64_t(next_serial) + launch.blocks + serial_reserve < Epoch::serial_limit) {
         host_threads::HistoryLock lock;
         past.push(launch);
@@ -327,20 +327,17 @@ const PastLaunch* past_launch(uint32_t serial) {
     return low == 0 ? nullptr : &past[low - 1];
 }
 
-bool name_thread(uint32_t serial, unsigned thread, uint32_t block_index[3], uint32_t thread_index[3]) {
-    const PastLaunch* found = past_launch(serial);
-    if (!found || found->call) return false;
-    const PastLaunch& launch = *found;
-    uint32_t linear = (serial - launch.first_serial) % launch.blocks;
-    const uint32_t *grid = launch.grid, *cluster = launch.cluster;
-    uint32_t size = cluster[0] * cluster[1] * cluster[2];
-    uint32_t rank = linear % size, number = linear / size, across = grid[0] / cluster[0], down = grid[1] / cluster[1];
-    block_index[0] = number % across * cluster[0] + rank % cluster[0];
-    block_index[1] = number / across % down * cluster[1] + rank / cluster[0] % cluster[1];
-    block_index[2] = number / across / down * cluster[2] + rank / cluster[0] / cluster[1];
-    thread_index[0] = thread % launch.block[0];
-    thread_index[1] = thread / launch.block[0] % launch.block[1];
-    thread_index[2] = thread / launch.block[0] / launch.block[1];
+bool name_thread(uint32_t serial, unsigned thread, uint3* block_index, uint3* thread_index) {
+    const PastLaunch* launch = past_launch(serial);
+    if (!launch || launch->call) return false;
+    uint32_t linear = (serial - launch->first_serial) % launch->blocks;
+    const uint3 &grid = launch->grid, &cluster = launch->cluster, &block = launch->block;
+    uint32_t size = cluster.x * cluster.y * cluster.z, rank = linear % size, number = linear / size;
+    uint32_t across = grid.x / cluster.x, down = grid.y / cluster.y;
+    *block_index = {number % across * cluster.x + rank % cluster.x,
+                    number / across % down * cluster.y + rank / cluster.x % cluster.y,
+                    number / across / down * cluster.z + rank / cluster.x / cluster.y};
+    *thread_index = {thread % block.x, thread / block.x % block.y, thread / block.x / block.y};
     return true;
 }
 

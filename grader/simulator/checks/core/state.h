@@ -272,9 +272,7 @@ bool in_shared(const BlockState& block, uintptr_t address);  // whether it is sh
 struct PastLaunch {
     uint32_t first_serial;
     uint32_t blocks;
-    uint32_t grid[3];
-    uint32_t block[3];
-    uint32_t cluster[3];
+    uint3 grid, block, cluster;
     // The name of the operation, and its position in the order of its stream.
     unsigned kernel;
     const char* call;  // name of the API function; null for a kernel
@@ -291,6 +289,6 @@ const PastLaunch* past_launch(uint32_t serial);  // returns null if the launch i
 // The stored launches and copies, sorted by first serial.
 Growable<PastLaunch>& past_launches();
 // Returns false when the serial stands for no block.
-bool name_thread(uint32_t serial, unsigned thread, uint32_t block_index[3], uint32_t thread_index[3]);
+bool name_thread(uint32_t serial, unsigned thread, uint3* block_index, uint3* thread_index);
 
 }  // namespace sim::checks

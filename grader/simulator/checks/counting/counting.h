@@ -24,8 +24,7 @@ struct PlaceCount {
 
 struct KernelRecord {
     char name[256];
-    uint32_t grid[3];  // grid of the last launch
-    uint32_t block[3];
+    uint3 grid, block;  // of the last launch
     uint64_t dynamic_shared_bytes;
     uint64_t static_shared_bytes;
     uint64_t launches;

@@ -182,11 +182,15 @@ void flush_site(AccessSite& site) {
     if (site.log && site.log->warp) count_and_empty(site, *site.log);
 }
 
-void flush_warp(WarpState& warp) {
-    Growable<AccessSite*>& touched = warp.block->worker->touched;
+namespace {
+
+// Counts the logs of the worker's sites whose warp is wanted, and forgets the sites that have no log.
+template <typename F>
+void flush_touched(WorkerState& worker, F is_wanted) {
+    Growable<AccessSite*>& touched = worker.touched;
     for (size_t i = 0; i < touched.size();) {
         AccessSite& site = *touched[i];
-        if (site.log && site.log->warp == &warp) flush_site(site);
+        if (site.log && site.log->warp && is_wanted(*site.log->warp)) flush_site(site);
         if (!site.log || !site.log->warp) {
             site.touched = false;
             touched.remove_unordered(i);
@@ -194,21 +198,17 @@ void flush_warp(WarpState& warp) {
             ++i;
         }
     }
+}
+
+}  // namespace
+
+void flush_warp(WarpState& warp) {
+    flush_touched(*warp.block->worker, [&warp](const WarpState& logged) { return &logged == &warp; });
     if (warp.parked) flush_parked(warp);
 }
 
 void flush_block(BlockState& block) {
-    Growable<AccessSite*>& touched = block.worker->touched;
-    for (size_t i = 0; i < touched.size();) {
-        AccessSite& site = *touched[i];
-        if (site.log && site.log->warp && site.log->warp->block == &block) flush_site(site);
-        if (!site.log || !site.log->warp) {
-            site.touched = false;
-            touched.remove_unordered(i);
-        } else {
-            ++i;
-        }
-    }
+    flush_touched(*block.worker, [&block](const WarpState& logged) { return logged.block == &block; });
     for (unsigned w = 0; w < block.block->warp_count; ++w)
         if (block.warps[w].parked) flush_parked(block.warps[w]);
 }

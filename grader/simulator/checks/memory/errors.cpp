@@ -20,12 +20,8 @@ Finding finding_for(FindingKind kind, const Thread* thread, const void* address)
         finding.side.has_thread = true;
         finding.side.thread = thread->linear;
         finding.side.block_known = true;
-        finding.side.block[0] = thread->block->index.x;
-        finding.side.block[1] = thread->block->index.y;
-        finding.side.block[2] = thread->block->index.z;
-        finding.side.index[0] = thread->index.x;
-        finding.side.index[1] = thread->index.y;
-        finding.side.index[2] = thread->index.z;
+        finding.side.block = thread->block->index;
+        finding.side.index = thread->index;
     }
     return finding;
 }

@@ -62,10 +62,7 @@ bool settle_write(ThreadState& thread, PendingWrite& write, bool final) {
 
 void settle_writes(ThreadState& thread, bool final) {
     Growable<PendingWrite>& writes = *thread.extras->writes;
-    size_t kept = 0;
-    for (PendingWrite& write : writes)
-        if (settle_write(thread, write, final)) writes[kept++] = write;
-    writes.truncate(kept);
+    writes.keep([&](PendingWrite& write) { return settle_write(thread, write, final); });
     if (writes.empty()) forget_writes(*thread.extras);
 }
 

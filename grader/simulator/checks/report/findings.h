@@ -32,8 +32,7 @@ struct Side {
     uint32_t thread;   // number of the thread in its block
     uint32_t line;     // __LINE__ of the call, for barriers and warp intrinsics; 0 when unknown
     bool block_known;  // `block` is set directly, and `serial` is unknown
-    uint32_t block[3];
-    uint32_t index[3];
+    uint3 block, index;
     // For findings about the order of streams: the stream and the operation.
     bool in_stream;
     unsigned stream;

@@ -32,7 +32,7 @@ struct Copy {
 struct {
     bool wanted;
     unsigned launch, launches;
-    unsigned index[3];
+    uint3 index;
 } choice;
 
 BlockState* state = nullptr;  // state of the recorded block
@@ -54,19 +54,16 @@ void read_value(Recorded& event, const void* address, unsigned bytes) {
 // read at the first event after the write if that accesses the same bytes.
 void settle_values(uint16_t thread, unsigned kind, uintptr_t address, unsigned bytes) {
     bool access = kind < static_cast<unsigned>(EventKind::barrier_wait);
-    size_t kept = 0;
-    for (Awaited& value : awaited) {
-        const Recorded& event = recording.events[value.event];
+    awaited.keep([=](Awaited& value) {
+        Recorded& event = recording.events[value.event];
         bool copy = event.kind == static_cast<uint8_t>(EventKind::copy_complete);
         bool same = event.thread == thread && (copy ? kind == event.kind : access);
         uintptr_t at = reinterpret_cast<uintptr_t>(value.address);
         bool overlaps = address < at + value.bytes && at < address + bytes;
-        if (same && (copy || (!overlaps && ++value.looks < 2)))
-            awaited[kept++] = value;
-        else
-            read_value(recording.events[value.event], value.address, value.bytes);
-    }
-    awaited.truncate(kept);
+        if (same && (copy || (!overlaps && ++value.looks < 2))) return true;
+        read_value(event, value.address, value.bytes);
+        return false;
+    });
 }
 
 Recorded* add(uint16_t thread, unsigned kind, const void* code, uintptr_t address = 0, unsigned bytes = 0) {
@@ -148,9 +145,7 @@ bool choose_recorded(const char* text) {
     choice.wanted = sscanf(text, "%u,%u,%u,%u%c", &launch, &x, &y, &z, &rest) == 4;
     if (choice.wanted) {
         choice.launch = launch;
-        choice.index[0] = x;
-        choice.index[1] = y;
-        choice.index[2] = z;
+        choice.index = {x, y, z};
     }
     return choice.wanted || !strcmp(text, "none");
 }
@@ -171,8 +166,7 @@ void count_launch() { ++choice.launches; }
 void record_block(BlockState& block) {
     const Block& running = *block.block;
     if (!choice.wanted || choice.launches != choice.launch + 1 || recording.done) return;
-    uint32_t index[3] = {running.index.x, running.index.y, running.index.z};
-    if (memcmp(index, choice.index, sizeof index) != 0) return;
+    if (memcmp(&running.index, &choice.index, sizeof choice.index) != 0) return;
     state = &block;
     recorded_block = &running;
     share = max_events / running.thread_count > least_share ? max_events / running.thread_count : least_share;
@@ -183,11 +177,9 @@ void record_block(BlockState& block) {
     awaited.clear();
     copies.clear();
     const Launch& launch = *running.launch;
-    uint32_t grid[3] = {launch.grid.x, launch.grid.y, launch.grid.z};
-    uint32_t shape[3] = {launch.block.x, launch.block.y, launch.block.z};
-    memcpy(recording.grid, grid, sizeof grid);
-    memcpy(recording.block, shape, sizeof shape);
-    memcpy(recording.index, index, sizeof index);
+    recording.grid = launch.grid;
+    recording.block = launch.block;
+    recording.index = running.index;
     recording.kernel = the_launch.kernel;
     recording.launch = choice.launch;
     recording.threads = running.thread_count;
@@ -299,15 +291,11 @@ void record_bulk(Thread& thread, const BulkCopy& copy, bool to_shared, bool read
 void note_copy(uint64_t number, uintptr_t shared, uint32_t bytes) { copies.push({number, shared, bytes}); }
 
 void record_arrival(Thread& thread, uint64_t number) {
-    size_t kept = 0;
-    for (const Copy& copy : copies) {
-        if (copy.number != number) {
-            copies[kept++] = copy;
-            continue;
-        }
+    copies.keep([&](const Copy& copy) {
+        if (copy.number != number) return true;
         record(thread, EventKind::copy_complete, nullptr, reinterpret_cast<const void*>(copy.shared), copy.bytes);
-    }
-    copies.truncate(kept);
+        return false;
+    });
 }
 
 }  // namespace sim::checks

@@ -67,7 +67,7 @@ struct Recording {
     bool cut;   // some events did not fit
     unsigned kernel;
     unsigned launch;  // number of the launch, from 0
-    uint32_t grid[3], block[3], index[3];
+    uint3 grid, block, index;
     unsigned threads;
     uint64_t shared_bytes;
     Growable<Recorded> events;

@@ -84,9 +84,9 @@ class Writer {
         string(value);
         fresh_ = false;
     }
-    void triple(const char* name, const uint32_t values[3]) {
+    void triple(const char* name, const uint3& values) {
         key(name);
-        row(values[0], values[1], values[2]);
+        row(values.x, values.y, values.z);
     }
     // Writes an array of numbers as an item of an array, or as the member after key().
     template <typename... T>
@@ -203,11 +203,11 @@ void write_side(const Side& side) {
     if (side.in_stream && side.stream != in_graph) out.member("stream", side.stream);
     if (side.call || side.in_stream) out.text("work", side.call ? side.call : kernel(side.kernel).name);
     if (!side.has_thread) return;
-    uint32_t block[3], thread[3];
+    uint3 block, thread;
     if (side.block_known) {
         out.triple("block", side.block);
         out.triple("thread", side.index);
-    } else if (name_thread(side.serial, side.thread, block, thread)) {
+    } else if (name_thread(side.serial, side.thread, &block, &thread)) {
         out.triple("block", block);
         out.triple("thread", thread);
     }
@@ -329,8 +329,8 @@ void write_trace(const TracedRequest& traced) {
     out.text("access", name_of(traced.access));
     out.text("space", name_of(traced.space));
     out.member("size", traced.size);
-    uint32_t block[3], thread[3];
-    if (name_thread(traced.serial, 0, block, thread)) out.triple("block", block);
+    uint3 block, thread;
+    if (name_thread(traced.serial, 0, &block, &thread)) out.triple("block", block);
     out.member("warp", traced.warp);
     out.member("number", traced.number);
     out.text("name", traced.name);

@@ -87,7 +87,7 @@ void number_work() {
     forget_what_is_over();
     PastLaunch launch = described(~0u);
     launch.blocks = 1;
-    for (unsigned i = 0; i < 3; ++i) launch.grid[i] = launch.block[i] = launch.cluster[i] = 1;
+    launch.grid = launch.block = launch.cluster = {1, 1, 1};
     begin_serials(launch);
     work_serial = the_launch.first_serial;
     the_launch.open_serial = first_unordered(work_serial);
@@ -282,12 +282,9 @@ bool begin_ordered_launch(const Launch& launch) {
     past.call = nullptr;
     uint64_t blocks = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
     past.blocks = blocks < Epoch::serial_limit ? static_cast<uint32_t>(blocks) : Epoch::serial_limit;
-    uint32_t grid[3] = {launch.grid.x, launch.grid.y, launch.grid.z};
-    uint32_t block[3] = {launch.block.x, launch.block.y, launch.block.z};
-    memcpy(past.grid, grid, sizeof grid);
-    memcpy(past.block, block, sizeof block);
-    uint32_t cluster[3] = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
-    memcpy(past.cluster, cluster, sizeof cluster);
+    past.grid = launch.grid;
+    past.block = launch.block;
+    past.cluster = launch.cluster;
     bool numbered = begin_serials(past);
     the_launch.open_serial = first_unordered(the_launch.first_serial);
     find_overlap(launch);
