@@ -93,13 +93,14 @@ def _printable(value: object) -> object:
 
 def _shown(verdict: Verdict, source: Sequence[str] | None, player: dict[str, str] | None = None) -> dict[str, Any]:
     rows = source_rows(verdict, source)
+    every_bar = [bar for stage in verdict.stages for bar in stage.bars]
     return {
         "verdict": verdict,
         "look": stages.first_look(verdict),
         "source": rows,
         "columns": counted_columns(rows, ("sectors", "waste", "waves", "ways")),
         "meanings": counters.LEGEND,
-        "worst": worst_lines(verdict),
+        "worst": source_view.worst(_margin(verdict), every_bar),
         "operations": operation_rows(verdict),
         "player": player,
     }
@@ -114,19 +115,7 @@ def caret(where: Side | Diagnostic) -> str:
 def _margin(verdict: Verdict) -> dict[int, source_view.MarginLine]:
     lines = [line for stage in verdict.stages for line in stage.lines]
     findings = [finding for stage in verdict.stages for finding in stage.findings]
-    file = source_view.main_file(lines, findings)
-    return source_view.margin_lines(
-        [line for line in lines if line.file == file], [finding for finding in findings if finding.file == file]
-    )
-
-
-def worst_lines(verdict: Verdict) -> list[dict[str, Any]]:
-    """Return the lines with the most avoidable traffic, with a sentence about each."""
-    bars = [bar for stage in verdict.stages for bar in stage.bars]
-    return [
-        {"line": line.line, "source": line.source.strip(), "advice": line.waste}
-        for line in source_view.worst(_margin(verdict), bars)
-    ]
+    return source_view.margin_lines(lines, findings, source_view.main_file(lines, findings))
 
 
 def operation_rows(verdict: Verdict) -> dict[str, Any]:

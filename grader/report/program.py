@@ -45,9 +45,7 @@ def _sources(findings: Sequence[Finding], lines: Sequence[SourceLine], width: in
         source = source_view.read_source(file)
         if source is None:
             continue
-        margin = source_view.margin_lines(
-            [line for line in lines if line.file == file], [finding for finding in findings if finding.file == file]
-        )
+        margin = source_view.margin_lines(lines, findings, file)
         rows += [Text(""), Text(f"  {Path(file).name}", style="title")]
         rows.append(source_view.render_source(source, margin, width, ascii_only=plain))
     return rows

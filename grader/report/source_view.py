@@ -66,10 +66,12 @@ class MarginLine:
         return bool(self.sectors or self.wavefronts)
 
 
-def margin_lines(lines: Iterable[SourceLine], findings: Sequence[Finding] = ()) -> dict[int, MarginLine]:
-    """Return the counters and findings by line number. All must be from one file (see ``main_file``)."""
+def margin_lines(
+    lines: Iterable[SourceLine], findings: Sequence[Finding] = (), file: str | None = None
+) -> dict[int, MarginLine]:
+    """Return the counters and findings in ``file`` by line number. Without ``file``, all must be from one file."""
     margin: dict[int, MarginLine] = {}
-    for line in lines:
+    for line in (line for line in lines if file in (None, line.file)):
         counted = line.counters
         entry = margin.setdefault(line.line, MarginLine(line.line, line.source))
         entry.sectors += counted.get("sectors", 0)
@@ -77,7 +79,7 @@ def margin_lines(lines: Iterable[SourceLine], findings: Sequence[Finding] = ()) 
         entry.wavefronts += counted.get("shared_wavefronts", 0)
         entry.ideal_wavefronts += counted.get("ideal_shared_wavefronts", 0)
     for finding in findings:
-        if finding.line:
+        if finding.line and file in (None, finding.file):
             entry = margin.setdefault(finding.line, MarginLine(finding.line, finding.source_line))
             entry.carets.append((finding.column, message(finding)))
     return margin

@@ -69,15 +69,9 @@ def render(
 def header(verdict: Verdict, width: int) -> list[RenderableType]:
     """Return the head of the report: title, exercise, file, device and seed."""
     left, right = verdict.title, verdict.exercise
-    first = Text("  ")
-    first.append(left, style="title")
     gap = width - 2 - len(left) - len(right)
-    if gap >= 2:
-        first.append(" " * gap)
-        first.append(right, style="quiet")
-        rows: list[RenderableType] = [first]
-    else:
-        rows = [first, Text("  " + right, style="quiet")]
+    between = " " * gap if gap >= 2 else "\n  "
+    rows: list[RenderableType] = [Text.assemble("  ", (left, "title"), between, (right, "quiet"))]
     facts = [words.file(verdict.file), words.DEVICES.get(verdict.device, verdict.device)]
     if verdict.device == "cuda" and verdict.versions.get("gpu"):
         facts[1] = verdict.versions["gpu"]
@@ -147,11 +141,9 @@ def counters_view(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
     safe = verdict.stage("safe")
     findings = safe.findings if safe else []
     file = source_view.main_file(stage.lines, findings)
-    lines = [line for line in stage.lines if line.file == file]
-    margin = source_view.margin_lines(lines, [finding for finding in findings if finding.file == file])
+    margin = source_view.margin_lines(stage.lines, findings, file)
     rows: list[RenderableType] = []
-    name = file.rsplit("/", 1)[-1]
-    top = source_view.render_worst(margin, name, stage.bars)
+    top = source_view.render_worst(margin, file.rsplit("/", 1)[-1], stage.bars)
     if top is not None:
         rows += [Text(""), Text("  The lines that cost most", style="title"), top]
     source = source_view.read_source(verdict.file)
@@ -159,6 +151,7 @@ def counters_view(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
         rows += [Text(""), source_view.render_source(source, margin, width, ascii_only=ascii_only)]
     if verbose and operations_view.counted(stage.totals):
         rows += [Text(""), Text("  What it computes", style="title"), paragraph(counters.operations(stage.totals))]
+        lines = [line for line in stage.lines if line.file == file]
         rows.append(indented(operations_view.table(lines), expand=True))
     return rows
 

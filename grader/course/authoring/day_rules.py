@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from grader.course import Course, Day
 from grader.course.authoring.exercise_rules import Problem, line_of, lines_of
+from grader.course.authoring.lesson_rules import cells_of
 from grader.course.authoring.mistakes import read_mistakes
 from grader.course.manifest import FILE, SUFFIXES, read_toml
 from grader.course.task import Exercise
@@ -55,14 +55,11 @@ def listed(day: Day) -> Iterator[Problem]:
 
 def headings(notebook: Path) -> list[tuple[int, str]]:
     """Return the titles, sections and remaining TODOs of a notebook, as pairs (cell number from 1, text)."""
-    try:
-        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        texts = [(n, "".join(c["source"])) for n, c in enumerate(cells, 1) if c["cell_type"] == "markdown"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise GraderError(f"{notebook} is not a notebook: {error}", "Create it with JupyterLab.") from error
     found: list[tuple[int, str]] = []
-    for number, text in texts:
-        outside_code = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    for number, cell in enumerate(cells_of(notebook), 1):
+        if cell["cell_type"] != "markdown":
+            continue
+        outside_code = re.sub(r"^```.*?^```", "", cell["source"], flags=re.MULTILINE | re.DOTALL)
         found += [(number, line) for line in re.findall(r"^(?:##? |TODO).*", outside_code, re.MULTILINE)]
     return found
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import nbformat
 
 from grader.course import Day, Entry
 from grader.setup.errors import GraderError
@@ -55,8 +56,8 @@ class Figures:
 def figures(notebook: Path) -> Figures:
     """Return the statistics of a lesson."""
     found = Figures()
-    for number, cell in enumerate(_cells(notebook), 1):
-        source = _text(cell["source"])
+    for number, cell in enumerate(cells_of(notebook), 1):
+        source = cell["source"]
         if cell["cell_type"] == "markdown":
             for block in _paragraphs(source):
                 count = len(block.split())
@@ -82,8 +83,8 @@ def shown_share(day: Day, entry: Entry) -> float:
     to_write = {line for line in _code_lines(entry.solution.read_text(encoding="utf-8")) if line not in given}
     shown: set[str] = set()
     set_apart = False
-    for cell in _cells(day.lesson):
-        source = _text(cell["source"])
+    for cell in cells_of(day.lesson):
+        source = cell["source"]
         if cell["cell_type"] == "markdown":
             headings = re.findall(r"^#+ .*", _FENCE.sub("", source), re.MULTILINE)
             set_apart = bool(_EXERCISES.match(headings[-1])) if headings else set_apart
@@ -94,16 +95,12 @@ def shown_share(day: Day, entry: Entry) -> float:
     return len(to_write & shown) / len(to_write) if to_write else 0.0
 
 
-def _cells(notebook: Path) -> list[dict[str, Any]]:
+def cells_of(notebook: Path) -> list[Any]:
+    """Return the cells of a notebook."""
     try:
-        cells: list[dict[str, Any]] = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise GraderError(f"{notebook} is not a notebook: {error}", "JupyterLab writes one.") from error
-    return cells
-
-
-def _text(source: str | list[str]) -> str:
-    return source if isinstance(source, str) else "".join(source)
+        return list(nbformat.reads(notebook.read_text(encoding="utf-8"), as_version=4).cells)
+    except (OSError, nbformat.ValidationError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise GraderError(f"{notebook} is not a notebook: {error}", "Create it with JupyterLab.") from error
 
 
 def _paragraphs(markdown: str) -> Iterator[str]:
@@ -113,9 +110,9 @@ def _paragraphs(markdown: str) -> Iterator[str]:
             yield from (item for item in _ITEM.split(block) if item.strip())
 
 
-def _listings(cell: dict[str, Any]) -> Iterator[str]:
+def _listings(cell: Any) -> Iterator[str]:
     """Yield the code that a cell shows unfolded: its source, fenced code, and the output of show_source."""
-    source = _text(cell["source"])
+    source = cell["source"]
     if cell["cell_type"] == "markdown":
         yield from (fence[2] for fence in _FENCE.finditer(source))
         return
@@ -126,8 +123,8 @@ def _listings(cell: dict[str, Any]) -> Iterator[str]:
     if "show_source(" in source:
         for output in cell["outputs"]:
             data = output.get("data", {})
-            if "text/plain" in data and not _text(data.get("text/html", "")).lstrip().startswith("<details"):
-                yield _text(data["text/plain"])
+            if "text/plain" in data and not data.get("text/html", "").lstrip().startswith("<details"):
+                yield data["text/plain"]
 
 
 def _code_lines(text: str) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 import tomllib
 from pathlib import Path
+
+import nbformat
 
 from grader.course import Course, Day
 from grader.course.authoring import from_solution
@@ -204,18 +205,8 @@ def with_imports(text: str, file: Path) -> str:
 
 def _notebook(number: int, title: str) -> str:
     """Return the lesson, in canonical form."""
-    cells = [
-        {"cell_type": "markdown", "id": name, "metadata": {}, "source": text.splitlines(keepends=True)}
-        for name, text in LESSON.items()
-    ]
-    cells[0]["source"] = [f"# Day {number}: {title}\n", "\n", *cells[0]["source"]]
-    metadata = {
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-        "language_info": {"name": "python"},
-    }
-    return (
-        json.dumps(
-            {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1, ensure_ascii=False
-        )
-        + "\n"
-    )
+    cells = [nbformat.v4.new_markdown_cell(text, id=name) for name, text in LESSON.items()]
+    cells[0].source = f"# Day {number}: {title}\n\n{cells[0].source}"
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return nbformat.writes(nbformat.v4.new_notebook(cells=cells, metadata=metadata)) + "\n"

@@ -81,12 +81,17 @@ def compile_unit(unit: Unit, options: Options, cache: BuildCache | None = None) 
             names = headers_at_head(text)
             ahead = (precompiled(compiler, flags, library.headers_digest(), names, cache),)
         argv += tuple(f"-include{path / PRELUDE}" for path in ahead)
-        done = options.run(Command(argv, folder, (*library.INCLUDE_DIRS, *ahead)))
-        if done.returncode != 0:
-            raise messages.explain(done.output, [unit.file, *map(Path, sorted(active.files))], compiler)
+        files = [unit.file, *map(Path, sorted(active.files))]
+        execute(Command(argv, folder, (*library.INCLUDE_DIRS, *ahead)), compiler, files, options.run)
 
-    entry, _ = cache.get(key, build, unit.file.name)
-    return entry / OBJECT
+    return cache.get(key, build, unit.file.name)[0] / OBJECT
+
+
+def execute(command: Command, compiler: Compiler, files: Sequence[Path] = (), run: RunCommand = run_command) -> None:
+    """Run the compiler or the linker; raise its errors as a BuildError."""
+    done = run(command)
+    if done.returncode != 0:
+        raise messages.explain(done.output, files, compiler)
 
 
 def shares_variables(units: Sequence[Unit]) -> bool:
@@ -116,12 +121,10 @@ def _compile_host(unit: Unit, compiler: Compiler, options: Options, flags: tuple
     reads = (*unit.include_dirs, unit.file.parent, *library.INCLUDE_DIRS)
     key = digest(["host", *base, compiler.identity, library.headers_digest(), *_contents(unit)])
 
-    def build(folder: Path) -> None:
-        done = options.run(Command((*base, "-c", str(unit.file), "-o", OBJECT), folder, reads))
-        if done.returncode != 0:
-            raise messages.explain(done.output, [unit.file], compiler)
-
-    entry, _ = cache.get(key, build, unit.file.name)
+    argv = (*base, "-c", str(unit.file), "-o", OBJECT)
+    entry, _ = cache.get(
+        key, lambda folder: execute(Command(argv, folder, reads), compiler, [unit.file], options.run), unit.file.name
+    )
     return entry / OBJECT
 
 
@@ -150,14 +153,10 @@ def link(
     argv += ["-pthread", "-ldl", "-lm"]
     contents = [Path(path).read_bytes() for path in objects if Path(path).is_file()]
     key = digest(["program", compiler.identity, *argv, *contents])
-
-    def build(folder: Path) -> None:
-        reads = (libsim.parent, start.parent, *(Path(path).parent for path in objects if Path(path).is_absolute()))
-        done = options.run(Command(tuple(argv), folder, reads))
-        if done.returncode != 0:
-            raise messages.explain(done.output, [], compiler)
-
-    entry, _ = cache.get(key, build, "the program")
+    reads = (libsim.parent, start.parent, *(Path(path).parent for path in objects if Path(path).is_absolute()))
+    entry, _ = cache.get(
+        key, lambda folder: execute(Command(tuple(argv), folder, reads), compiler, run=options.run), "the program"
+    )
     return entry / PROGRAM
 
 
@@ -171,9 +170,8 @@ def start_object(reporter: bool, options: Options, cache: BuildCache) -> Path:
 
     def build(folder: Path) -> None:
         (folder / "start.cpp").write_text(start, encoding="utf-8")
-        done = options.run(Command((*compiler.command, "-fPIC", "-c", "start.cpp", "-o", "start.o"), folder))
-        if done.returncode != 0:
-            raise messages.explain(done.output, [], compiler)
+        argv = (*compiler.command, "-fPIC", "-c", "start.cpp", "-o", "start.o")
+        execute(Command(argv, folder), compiler, run=options.run)
 
     return cache.get(digest(["start", start, compiler.identity]), build, "the program's start")[0] / "start.o"
 
@@ -205,11 +203,8 @@ def build_cuda(units: Sequence[Unit], options: Options) -> Path:
     argv += ["--extended-lambda", *defines, *include, *(str(unit.file) for unit in units), "-o", PROGRAM]
     argv += library_flags(units, cuda_home(nvcc))
     key = digest(["cuda program", nvcc.identity, *argv, *(part for unit in units for part in _contents(unit))])
-
-    def build(folder: Path) -> None:
-        done = run_command(Command(tuple(argv), folder))
-        if done.returncode != 0:
-            raise messages.explain(done.output, [unit.file for unit in units], nvcc)
-
-    entry, _ = open_cache().get(key, build, "the program compiled by nvcc")
+    files = [unit.file for unit in units]
+    entry, _ = open_cache().get(
+        key, lambda folder: execute(Command(tuple(argv), folder), nvcc, files), "the program compiled by nvcc"
+    )
     return entry / PROGRAM

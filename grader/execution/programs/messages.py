@@ -24,22 +24,16 @@ def explain(output: str, files: Sequence[Path], compiler: Compiler) -> BuildErro
     """Return the output of a failed compiler or linker as an error."""
     missing = dict.fromkeys(_LINKED.findall(output))
     if "main" in missing:
-        exercise = " For an exercise's file, use `grader check`." if _in_a_course() else ""
+        here = Path.cwd()
+        in_a_course = any((folder / COURSE_FILE).is_file() for folder in (here, *here.parents))
+        exercise = " For an exercise's file, use `grader check`." if in_a_course else ""
         return BuildError("the program has no main", f"Pass the file that defines it as well.{exercise}")
     if missing:
         named = ", ".join(list(missing)[:8])
-        if all(name.startswith(_OPENMP) for name in missing):
-            return BuildError(
-                f"used but not defined: {named}", "For OpenMP, build with -Xcompiler -fopenmp (grader nvcc)."
-            )
-        return BuildError(
-            f"used but not defined: {named}",
-            "Pass all files of the program. Libraries such as cuFFT are not simulated.",
-        )
-    return _explain_by_file(output, files, compiler)
-
-
-def _explain_by_file(output: str, files: Sequence[Path], compiler: Compiler) -> BuildError:
+        openmp = all(name.startswith(_OPENMP) for name in missing)
+        hint = "Pass all files of the program. Libraries such as cuFFT are not simulated."
+        hint = "For OpenMP, build with -Xcompiler -fopenmp (grader nvcc)." if openmp else hint
+        return BuildError(f"used but not defined: {named}", hint)
     # The columns refer to the translated text, so they would mislead.
     output = _COLUMN.sub(r"\1: ", output)
     blamed = next(
@@ -52,11 +46,6 @@ def _explain_by_file(output: str, files: Sequence[Path], compiler: Compiler) -> 
     if _MISSING_HEADER.search(problem.message):
         return CompileError(problem.message, "Name the folder of the header with -I.", problem.diagnostics)
     return problem
-
-
-def _in_a_course() -> bool:
-    here = Path.cwd()
-    return any((folder / COURSE_FILE).is_file() for folder in (here, *here.parents))
 
 
 def placed(problem: RewriteError, places: Sequence[tuple[str, int]]) -> RewriteError:

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from grader.execution.programs import messages
-from grader.execution.programs.build import Options, start_object
+from grader.execution.programs.build import Options, execute, start_object
 from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
 from grader.frontend.toolchain.compilers import find_cxx
 from grader.frontend.toolchain.process import Command, run_command
@@ -45,14 +44,10 @@ def folder(cache: BuildCache | None = None) -> Path:
         # The library has no soname. A program linked with it therefore records its full path, and needs no -rpath.
         objects = map(str, library.build_objects(plan, cache))
         argv = (*compiler.command, "-shared", "-o", f"lib64/{_LIBSIM}", *objects, "-pthread", "-ldl")
-        done = run_command(Command(argv, place))
-        if done.returncode != 0:
-            raise messages.explain(done.output, [], compiler)
+        execute(Command(argv, place), compiler)
         shutil.copy(start, place / "lib64" / "start.o")
         (place / "names.s").write_text(_names(place / "lib64" / _LIBSIM), encoding="utf-8")
-        done = run_command(Command((*compiler.command, "-c", "names.s", "-o", "lib64/names.o"), place))
-        if done.returncode != 0:
-            raise messages.explain(done.output, [], compiler)
+        execute(Command((*compiler.command, "-c", "names.s", "-o", "lib64/names.o"), place), compiler)
         lib = cache.path(key) / "lib64"
         script = f'INPUT("{lib}/start.o" "{lib}/names.o" "{lib}/{_LIBSIM}" -lstdc++ -lpthread -ldl -lm)\n'
         for name in _LIBRARIES[:2]:

@@ -50,14 +50,7 @@ def canonical_text(path: Path) -> str:
         raise GraderError(f"no such notebook: {path}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise GraderError(f"cannot read {path}: {error}") from None
-    except (
-        nbformat.reader.NotJSONError,
-        nbformat.ValidationError,
-        ValueError,
-        TypeError,
-        LookupError,
-        AttributeError,
-    ) as error:
+    except (nbformat.ValidationError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise GraderError(f"{path} is not a notebook: {first_line(error)}") from None
     canonicalise(notebook)
     try:
@@ -74,7 +67,7 @@ def canonicalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     seen: set[str] = set()
     code_cells = 0
     for cell in notebook.cells:
-        cell.source = _tidy(_joined(cell.source))
+        cell.source = cell.source.replace("\r\n", "\n").rstrip("\n")  # Unix line ends, no blank lines at the end
         cell.metadata = _cell_metadata(cell)
         cell.id = _cell_id(cell, seen)
         if not cell.get("attachments"):
@@ -89,17 +82,13 @@ def canonicalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 def _cell_metadata(cell: Any) -> nbformat.NotebookNode:
     tags = set(cell.metadata.get("tags", []))
-    if any(_is_folded(output.get("data", {})) for output in cell.get("outputs", [])):
+    shown = [output.get("data", {}) for output in cell.get("outputs", [])]
+    if any("image/png" in data or data.get("text/html", "").startswith('<iframe title="Predict: ') for data in shown):
         tags.add(FOLD)
     kept: dict[str, Any] = {"tags": sorted(tags)} if tags else {}
     if FOLD in tags:
         kept["jupyter"] = {"source_hidden": True}
     return nbformat.from_dict(kept)
-
-
-def _is_folded(data: dict[str, Any]) -> bool:
-    """Return whether a cell with this output is folded: the output is a picture or a question to predict."""
-    return "image/png" in data or _joined(data.get("text/html", "")).startswith('<iframe title="Predict: ')
 
 
 def _cell_id(cell: nbformat.NotebookNode, seen: set[str]) -> str:
@@ -121,7 +110,6 @@ def _outputs(outputs: list[Any], execution_count: int | None) -> list[nbformat.N
     for output in outputs:
         output = nbformat.from_dict(dict(output))
         if output.output_type == "stream":
-            output.text = _joined(output.text)
             if result and result[-1].output_type == "stream" and result[-1].name == output.name:
                 result[-1].text += output.text
                 continue
@@ -140,11 +128,8 @@ def _outputs(outputs: list[Any], execution_count: int | None) -> list[nbformat.N
 
 def _data(mime: str, value: Any) -> Any:
     if mime == "image/png":
-        return _png_without_noise(_joined(value))
-    if mime.endswith("json"):
-        return value
-    text = _joined(value)
-    return ADDRESS.sub("0x...", text) if mime.startswith("text/") else text
+        return _png_without_noise(value)
+    return ADDRESS.sub("0x...", value) if mime.startswith("text/") else value
 
 
 def _png_without_noise(encoded: str) -> str:
@@ -163,15 +148,6 @@ def _png_without_noise(encoded: str) -> str:
             kept.append(chunk)
         position += 12 + length
     return base64.b64encode(b"".join(kept)).decode()
-
-
-def _joined(text: str | list[str]) -> str:
-    return text if isinstance(text, str) else "".join(text)
-
-
-def _tidy(source: str) -> str:
-    """Convert to Unix line ends, without blank lines at the end."""
-    return source.replace("\r\n", "\n").rstrip("\n")
 
 
 def first_line(error: Exception) -> str:

@@ -27,8 +27,7 @@ def how_wrong(output: OutputResult) -> str:
         return f"{output.wrong:,} of {elements} wrong ({share:.3g} %){never}"
     return (
         f"each element is within its tolerance, but the norm of all errors is {output.norm_error:.2g} of the "
-        f"reference's norm; "
-        f"at most {output.norm_tolerance:.2g} is allowed"
+        f"reference's norm; at most {output.norm_tolerance:.2g} is allowed"
     )
 
 
@@ -124,17 +123,10 @@ def _tail_unwritten(d: Diagnosis) -> str:
     )
 
 
-def _columns_unwritten_from(d: Diagnosis) -> str:
-    column = f"{d.values['column']:.0f}"
-    return f"columns {column} and up of {_which_rows(d.values)} were never written: does the loop end too early?"
-
-
 def _columns_unwritten(d: Diagnosis) -> str:
     v = d.values
-    return (
-        f"{words.count(v['count'], 'column')} of {_which_rows(v)} were never written, the first is column "
-        f"{v['column']:.0f}"
-    )
+    columns = words.count(v["count"], "column")
+    return f"{columns} of {_which_rows(v)} were never written, the first is column {v['column']:.0f}"
 
 
 def _which_rows(v: Values) -> str:
@@ -156,10 +148,6 @@ def _constant(d: Diagnosis) -> str:
     return f"every element has the same value, {value:.6g}" if value else "all zeros"
 
 
-def _scaled(d: Diagnosis) -> str:
-    return f"every element is {_factor(d.values['factor'])} times the expected value"
-
-
 def _shifted(d: Diagnosis) -> str:
     by = d.values["by"]
     return f"every element is too {'large' if by > 0 else 'small'} by {abs(by):.6g}"
@@ -170,11 +158,6 @@ def _columns_shifted(d: Diagnosis) -> str:
         f"each column is wrong by a constant ({d.values['low']:.3g} to {d.values['high']:.3g}), which is the same in "
         "all rows: is a bias or a zero point missing, added twice, or taken from another column?"
     )
-
-
-def _axes_exchanged(d: Diagnosis) -> str:
-    axis = d.values["axis"]
-    return f"axes {axis:.0f} and {axis + 1:.0f} are exchanged in memory"
 
 
 def _moved(d: Diagnosis) -> str:
@@ -200,12 +183,10 @@ def _diagonal(d: Diagnosis, where: str, sign: str) -> str:
 
 def _rows_scaled(d: Diagnosis) -> str:
     v = d.values
-    whole = v["rows"] == v["of"]
-    which = "each row is wrong" if whole else f"{v['rows']:.0f} of {v['of']:.0f} rows are wrong, each"
-    factors = f"{_factor(v['low'])} to {_factor(v['high'])}"
+    which = "each row is wrong" if v["rows"] == v["of"] else f"{_which_rows(v)} are wrong, each"
     return (
-        f"{which} by a factor of its own ({factors}): is a row divided by the wrong sum, not normalized, or not "
-        f"rescaled?"
+        f"{which} by a factor of its own ({_factor(v['low'])} to {_factor(v['high'])}): is a row divided by the wrong "
+        "sum, not normalized, or not rescaled?"
     )
 
 
@@ -218,8 +199,7 @@ def _rounding(d: Diagnosis) -> str:
     precision = next(name for most, name in PRECISIONS if norm <= most)
     return (
         f"small errors everywhere (relative size {words.error(norm)}, as from rounding to {precision}): is a sum "
-        f"kept in too "
-        "low a precision, or a fast approximation used?"
+        "kept in too low a precision, or a fast approximation used?"
     )
 
 
@@ -240,7 +220,10 @@ def _factor(value: float) -> str:
 LOOKS: Mapping[str, str | Callable[[Diagnosis], str]] = {
     "nothing_written": "nothing was written: either the kernel did not run, or it wrote to another place",
     "tail_unwritten": _tail_unwritten,
-    "columns_unwritten_from": _columns_unwritten_from,
+    "columns_unwritten_from": lambda d: (
+        f"columns {d.values['column']:.0f} and up of {_which_rows(d.values)} were never written: does the loop end "
+        "too early?"
+    ),
     "columns_unwritten": _columns_unwritten,
     "rows_unwritten_from": "rows {row} and up were never written: does the grid cover all {of} rows?",
     "rows_unwritten": "{rows} of {of} rows were never written, the first is row {row}",
@@ -252,11 +235,11 @@ LOOKS: Mapping[str, str | Callable[[Diagnosis], str]] = {
     "not_finite": _not_finite,
     "constant": _constant,
     "negated": "right except for the sign",
-    "scaled": _scaled,
+    "scaled": lambda d: f"every element is {_factor(d.values['factor'])} times the expected value",
     "shifted": _shifted,
     "columns_shifted": _columns_shifted,
     "transposed": "transposed: rows and columns are exchanged",
-    "axes_exchanged": _axes_exchanged,
+    "axes_exchanged": lambda d: f"axes {d.values['axis']:.0f} and {d.values['axis'] + 1:.0f} are exchanged in memory",
     "moved": _moved,
     "rows_scaled": _rows_scaled,
     "rows_alike": "every row holds the values of row {row}",
@@ -270,8 +253,7 @@ LOOKS: Mapping[str, str | Callable[[Diagnosis], str]] = {
     "wrong_from_column": "wrong from column {column} on, right before",
     "wrong_from_element": "wrong from element {element} on, right before",
     "nan_of_input": "NaN that came from {name}, which holds NaN where no thread may read: is an element used that "
-    "lies past "
-    "the lengths or past a bound?",
+    "lies past the lengths or past a bound?",
     "wrong_at_large": "wrong where {name} is large ({at} and up), right where it is small: is precision lost on "
     "large numbers?",
     "wrong_at_small": "wrong where {name} is small (up to {at}), right where it is large: is {name} used?",
@@ -279,12 +261,10 @@ LOOKS: Mapping[str, str | Callable[[Diagnosis], str]] = {
     "mask_not_requested": "right if there were a causal mask: does the kernel apply it although `causal` is false?",
     "input_left_out": "right if {name} were all zeros: is {name} used in the result?",
     "input_read_across": "right if {name} were read with its last two sizes exchanged: is each index multiplied by "
-    "the right "
-    "stride?",
+    "the right stride?",
     "last_tile_left_out": "right if the last columns of {name} were zeros: is the last, partial tile left out?",
     "tile_turned": "right if {name} had rows and columns exchanged within each tile: is a tile loaded or read "
-    "transposed "
-    "(threadIdx.x for threadIdx.y, row_major for col_major)?",
+    "transposed (threadIdx.x for threadIdx.y, row_major for col_major)?",
     "tile_row": "right if every row of a tile of {name} were the tile's diagonal: is the thread index of the columns "
     "also used for the rows?",
     "tile_column": "right if every column of a tile of {name} were the tile's diagonal: is the thread index of the "
