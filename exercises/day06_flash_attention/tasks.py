@@ -119,7 +119,9 @@ at all, every output is zero; with no queries there is nothing to do.""",
             "head_dim 96, causal, queries that see no key", **sizes(query_len=65, key_len=33, head_dim=96, causal=True)
         ),
         Case("head_dim 128", **sizes(query_len=67, key_len=70, head_dim=128)),
+        Case("head_dim 4", **sizes(heads=2, query_len=9, key_len=37, head_dim=4)),
         Case("head_dim 5", **sizes(heads=2, query_len=35, key_len=66, head_dim=5)),
+        Case("head_dim 8, causal", **sizes(heads=2, query_len=9, key_len=37, head_dim=8, causal=True)),
         Case(
             "pointers that are not 16-byte aligned", offsets={"q": 1, "k": 2, "v": 3}, **sizes(query_len=9, key_len=70)
         ),
@@ -364,7 +366,9 @@ dv are.""",
         Case("causal, more keys than queries", **sizes(query_len=5, key_len=71, causal=True)),
         Case("causal, queries that see no key", **sizes(query_len=80, key_len=31, head_dim=32, causal=True)),
         Case("head_dim 80", **sizes(query_len=17, key_len=21, head_dim=80)),
+        Case("head_dim 4", **sizes(heads=2, query_len=7, key_len=11, head_dim=4)),
         Case("head_dim 5", **sizes(heads=2, query_len=19, key_len=23, head_dim=5)),
+        Case("head_dim 8, causal", **sizes(heads=2, query_len=7, key_len=11, head_dim=8, causal=True)),
         Case(
             "pointers that are not 16-byte aligned",
             offsets={"q": 1, "v": 2, "dout": 3},

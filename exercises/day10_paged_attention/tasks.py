@@ -223,8 +223,8 @@ kv_cache_append = Exercise(
 Write the new keys and values of some tokens into the pages of the cache. A slot is the place of one token: row slot
 % page_size of page slot / page_size, for every head. Token t goes to slot slots[t]. Skip a slot outside the cache
 (such as -1, for padding), and compute no address from it. All other slots are distinct. f32, f16 and bf16. head_dim is
-a multiple of 8, and all tensors are 16-byte aligned. The cache may have more than 2^31 elements. With no tokens there
-is nothing to do.""",
+a multiple of 8, or of 4 in f32, and all tensors are 16-byte aligned. The cache may have more than 2^31 elements. With
+no tokens there is nothing to do.""",
     launchers="void kv_cache_append_{dtype}(const {T}* k, const {T}* v, const long long* slots, {T}* k_cache, {T}* v_cache, "
     "int tokens, int kv_heads, int head_dim, long long pages, int page_size, cudaStream_t stream)",
     dtypes=("f32", "f16", "bf16"),
@@ -249,6 +249,7 @@ is nothing to do.""",
         Case("only padding", dtypes=["f16"], inputs={"slots": constant(-1)}, **appending(5)),
         Case("pages of 8", dtypes=["bf16"], **appending(21, 3, 32, 5, 8)),
         Case("pages of 64, head_dim 80", dtypes=["f16"], **appending(67, 1, 80, 2, 64)),
+        Case("head_dim 4", dtypes=["f32"], **appending(13, 5, 4, 2, 16)),
         Case("head_dim 8", **appending(13, 5, 8, 2, 16)),
         Case("head_dim 96", dtypes=["f32"], **appending(13, 5, 96, 2, 16)),
         Case(

@@ -214,6 +214,8 @@ most 128, and there is at least one head.""",
         Case("one step, no prompt", prompt=0, steps=1, heads=1, head_dim=64),
         Case("two steps", prompt=7, steps=2, heads=3, head_dim=64),
         Case("eleven steps, no prompt", prompt=0, steps=11, heads=1, head_dim=128),
+        Case("head_dim 4", prompt=4, steps=3, heads=2, head_dim=4),
+        Case("head_dim 8", prompt=4, steps=3, heads=2, head_dim=8),
         Case("an odd head_dim", prompt=4, steps=3, heads=2, head_dim=37),
         Case("many steps", prompt=13, steps=29, heads=2, head_dim=40),
         Case(
