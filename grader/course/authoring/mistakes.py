@@ -70,7 +70,7 @@ class Variant(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         path = self.path(entry)
         text = path.read_text(encoding="utf-8")
         if not self.find and path not in (entry.solution, entry.skeleton):
-            return text
+            return _with_launchers(text, entry)
         where = f"the {self.base}" if path in (entry.solution, entry.skeleton) else self.base
         for change in (Change(self.find, self.replace, self.count), *self.also):
             if change.find not in text:
@@ -79,7 +79,7 @@ class Variant(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             if found != change.count:
                 raise GraderError(f"{change.find!r} occurs {found} times in {where}, not {change.count}")
             text = text.replace(change.find, change.replace)
-        return text
+        return _with_launchers(text, entry)
 
 
 class Mistake(Variant, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -94,6 +94,15 @@ class Mistake(Variant, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def stages(self) -> tuple[str, ...]:
         """The stage or stages as a tuple."""
         return (self.stage,) if isinstance(self.stage, str) else self.stage
+
+
+_LAUNCHER = re.compile(r'^extern "C" void (\w+)\([^{}]*\) \{(?:[^\n]*\}|.*?^\})\n', re.MULTILINE | re.DOTALL)
+
+
+def _with_launchers(text: str, entry: Entry) -> str:
+    """Return a kernel file, followed by the solution's launchers that it lacks."""
+    missing = [found[0] for found in _LAUNCHER.finditer(entry.solution_text()) if f" {found[1]}(" not in text]
+    return "\n".join([text, *missing])
 
 
 _OWN_INCLUDE = re.compile(r'^#include "(llmk/\w+\.cuh)"\n', re.MULTILINE)
@@ -136,7 +145,7 @@ def read_mistakes(entry: Entry) -> Mistakes:
 
 def other_designs(entry: Entry) -> dict[str, str]:
     """Return the texts of the correct kernels of other designs, by name: whole files, and changes of other files."""
-    whole = {path.name: path.read_text(encoding="utf-8") for path in entry.designs}
+    whole = {path.name: _with_launchers(path.read_text(encoding="utf-8"), entry) for path in entry.designs}
     return whole | {design.name: design.text(entry) for design in read_mistakes(entry).design}
 
 

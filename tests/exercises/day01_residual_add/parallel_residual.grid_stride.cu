@@ -43,18 +43,3 @@ void launch(const T* x, const T* attention, const T* mlp, T* out, long long n, c
     const int blocks = n < 256LL * 1056 ? static_cast<int>((n + 255) / 256) : 1056;
     walk<<<blocks, 256, 0, stream>>>(x, attention, mlp, out, n, bits % 16 == 0);
 }
-
-extern "C" void parallel_residual_f32(const float* x, const float* attention, const float* mlp, float* out, long long n,
-                                      cudaStream_t stream) {
-    launch(x, attention, mlp, out, n, stream);
-}
-
-extern "C" void parallel_residual_f16(const __half* x, const __half* attention, const __half* mlp, __half* out,
-                                      long long n, cudaStream_t stream) {
-    launch(x, attention, mlp, out, n, stream);
-}
-
-extern "C" void parallel_residual_bf16(const __nv_bfloat16* x, const __nv_bfloat16* attention, const __nv_bfloat16* mlp,
-                                       __nv_bfloat16* out, long long n, cudaStream_t stream) {
-    launch(x, attention, mlp, out, n, stream);
-}

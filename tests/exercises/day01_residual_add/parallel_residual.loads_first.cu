@@ -55,18 +55,3 @@ void launch(const T* x, const T* attention, const T* mlp, T* out, long long n, c
         add_three<1><<<blocks, 128, 0, stream>>>(x, attention, mlp, out, n);
     }
 }
-
-extern "C" void parallel_residual_f32(const float* x, const float* attention, const float* mlp, float* out, long long n,
-                                      cudaStream_t stream) {
-    launch(x, attention, mlp, out, n, stream);
-}
-
-extern "C" void parallel_residual_f16(const __half* x, const __half* attention, const __half* mlp, __half* out,
-                                      long long n, cudaStream_t stream) {
-    launch(x, attention, mlp, out, n, stream);
-}
-
-extern "C" void parallel_residual_bf16(const __nv_bfloat16* x, const __nv_bfloat16* attention, const __nv_bfloat16* mlp,
-                                       __nv_bfloat16* out, long long n, cudaStream_t stream) {
-    launch(x, attention, mlp, out, n, stream);
-}

@@ -36,17 +36,3 @@ void launch(const T* x, const T* residual, T* out, long long n, cudaStream_t str
     const int blocks = n < 512LL * 132 * 4 ? static_cast<int>((n + 511) / 512) : 132 * 4;
     walk<<<blocks, 512, 0, stream>>>(x, residual, out, n, bits % 8 == 0);
 }
-
-extern "C" void residual_add_f32(const float* x, const float* residual, float* out, long long n, cudaStream_t stream) {
-    launch(x, residual, out, n, stream);
-}
-
-extern "C" void residual_add_f16(const __half* x, const __half* residual, __half* out, long long n,
-                                 cudaStream_t stream) {
-    launch(x, residual, out, n, stream);
-}
-
-extern "C" void residual_add_bf16(const __nv_bfloat16* x, const __nv_bfloat16* residual, __nv_bfloat16* out,
-                                  long long n, cudaStream_t stream) {
-    launch(x, residual, out, n, stream);
-}

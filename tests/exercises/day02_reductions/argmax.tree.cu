@@ -47,15 +47,3 @@ void launch(const T* x, int* out, int rows, int cols, cudaStream_t stream) {
     if (rows == 0 || cols == 0) return;
     argmax_rows<<<rows, kThreads, 0, stream>>>(x, out, cols);
 }
-
-extern "C" void argmax_f32(const float* x, int* out, int rows, int cols, cudaStream_t stream) {
-    launch(x, out, rows, cols, stream);
-}
-
-extern "C" void argmax_f16(const __half* x, int* out, int rows, int cols, cudaStream_t stream) {
-    launch(x, out, rows, cols, stream);
-}
-
-extern "C" void argmax_bf16(const __nv_bfloat16* x, int* out, int rows, int cols, cudaStream_t stream) {
-    launch(x, out, rows, cols, stream);
-}

@@ -69,18 +69,3 @@ void launch(const T* x, const T* weight, const T* bias, T* out, int rows, int co
     if (rows == 0 || cols == 0) return;
     norm_rows<<<rows, kThreads, 0, stream>>>(x, weight, bias, out, cols, eps);
 }
-
-extern "C" void layer_norm_f32(const float* x, const float* weight, const float* bias, float* out, int rows, int cols,
-                               float eps, cudaStream_t stream) {
-    launch(x, weight, bias, out, rows, cols, eps, stream);
-}
-
-extern "C" void layer_norm_f16(const __half* x, const __half* weight, const __half* bias, __half* out, int rows,
-                               int cols, float eps, cudaStream_t stream) {
-    launch(x, weight, bias, out, rows, cols, eps, stream);
-}
-
-extern "C" void layer_norm_bf16(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias,
-                                __nv_bfloat16* out, int rows, int cols, float eps, cudaStream_t stream) {
-    launch(x, weight, bias, out, rows, cols, eps, stream);
-}

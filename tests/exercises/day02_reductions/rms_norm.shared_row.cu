@@ -41,18 +41,3 @@ void launch(const T* x, const T* weight, T* out, int rows, int cols, float eps, 
     if (rows == 0 || cols == 0) return;
     norm_rows<<<rows, kThreads, 0, stream>>>(x, weight, out, cols, eps);
 }
-
-extern "C" void rms_norm_f32(const float* x, const float* weight, float* out, int rows, int cols, float eps,
-                             cudaStream_t stream) {
-    launch(x, weight, out, rows, cols, eps, stream);
-}
-
-extern "C" void rms_norm_f16(const __half* x, const __half* weight, __half* out, int rows, int cols, float eps,
-                             cudaStream_t stream) {
-    launch(x, weight, out, rows, cols, eps, stream);
-}
-
-extern "C" void rms_norm_bf16(const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* out, int rows,
-                              int cols, float eps, cudaStream_t stream) {
-    launch(x, weight, out, rows, cols, eps, stream);
-}

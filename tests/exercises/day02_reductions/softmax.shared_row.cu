@@ -56,15 +56,3 @@ void launch(const T* x, T* out, int rows, int cols, cudaStream_t stream) {
     if (rows == 0 || cols == 0) return;
     softmax_rows<<<rows, kThreads, 0, stream>>>(x, out, cols);
 }
-
-extern "C" void softmax_f32(const float* x, float* out, int rows, int cols, cudaStream_t stream) {
-    launch(x, out, rows, cols, stream);
-}
-
-extern "C" void softmax_f16(const __half* x, __half* out, int rows, int cols, cudaStream_t stream) {
-    launch(x, out, rows, cols, stream);
-}
-
-extern "C" void softmax_bf16(const __nv_bfloat16* x, __nv_bfloat16* out, int rows, int cols, cudaStream_t stream) {
-    launch(x, out, rows, cols, stream);
-}

@@ -55,18 +55,3 @@ void launch(const T* x, int* out, unsigned long long* partial, int rows, int col
     parts<<<dim3(splits, rows), 128, 0, stream>>>(x, partial, cols);
     whole<<<rows, 128, 0, stream>>>(x, partial, out, cols, splits);
 }
-
-extern "C" void vocabulary_argmax_f32(const float* x, int* out, unsigned long long* partial, int rows, int cols,
-                                      int splits, cudaStream_t stream) {
-    launch(x, out, partial, rows, cols, splits, stream);
-}
-
-extern "C" void vocabulary_argmax_f16(const __half* x, int* out, unsigned long long* partial, int rows, int cols,
-                                      int splits, cudaStream_t stream) {
-    launch(x, out, partial, rows, cols, splits, stream);
-}
-
-extern "C" void vocabulary_argmax_bf16(const __nv_bfloat16* x, int* out, unsigned long long* partial, int rows,
-                                       int cols, int splits, cudaStream_t stream) {
-    launch(x, out, partial, rows, cols, splits, stream);
-}

@@ -34,17 +34,3 @@ void embedding(const T* table, const long long* ids, T* out, long long tokens, l
 }
 
 // table: [vocabulary, hidden]   ids: [tokens]   out: [tokens, hidden]
-extern "C" void embedding_f32(const float* table, const long long* ids, float* out, long long tokens,
-                              long long vocabulary, int hidden, cudaStream_t stream) {
-    embedding(table, ids, out, tokens, vocabulary, hidden, stream);
-}
-
-extern "C" void embedding_f16(const __half* table, const long long* ids, __half* out, long long tokens,
-                              long long vocabulary, int hidden, cudaStream_t stream) {
-    embedding(table, ids, out, tokens, vocabulary, hidden, stream);
-}
-
-extern "C" void embedding_bf16(const __nv_bfloat16* table, const long long* ids, __nv_bfloat16* out, long long tokens,
-                               long long vocabulary, int hidden, cudaStream_t stream) {
-    embedding(table, ids, out, tokens, vocabulary, hidden, stream);
-}

@@ -48,17 +48,3 @@ void rope(const T* x, const int* positions, T* out, int tokens, int heads, int h
 }
 
 // x, out: [tokens, heads, head_dim]   positions: [tokens]
-extern "C" void rope_f32(const float* x, const int* positions, float* out, int tokens, int heads, int head_dim,
-                         int rotary_dim, float theta, cudaStream_t stream) {
-    rope(x, positions, out, tokens, heads, head_dim, rotary_dim, theta, stream);
-}
-
-extern "C" void rope_f16(const __half* x, const int* positions, __half* out, int tokens, int heads, int head_dim,
-                         int rotary_dim, float theta, cudaStream_t stream) {
-    rope(x, positions, out, tokens, heads, head_dim, rotary_dim, theta, stream);
-}
-
-extern "C" void rope_bf16(const __nv_bfloat16* x, const int* positions, __nv_bfloat16* out, int tokens, int heads,
-                          int head_dim, int rotary_dim, float theta, cudaStream_t stream) {
-    rope(x, positions, out, tokens, heads, head_dim, rotary_dim, theta, stream);
-}

@@ -53,15 +53,3 @@ void swiglu(const T* gate, const T* up, T* out, long long n, cudaStream_t stream
 }
 
 // gate, up, out: [n]
-extern "C" void swiglu_f32(const float* gate, const float* up, float* out, long long n, cudaStream_t stream) {
-    swiglu(gate, up, out, n, stream);
-}
-
-extern "C" void swiglu_f16(const __half* gate, const __half* up, __half* out, long long n, cudaStream_t stream) {
-    swiglu(gate, up, out, n, stream);
-}
-
-extern "C" void swiglu_bf16(const __nv_bfloat16* gate, const __nv_bfloat16* up, __nv_bfloat16* out, long long n,
-                            cudaStream_t stream) {
-    swiglu(gate, up, out, n, stream);
-}

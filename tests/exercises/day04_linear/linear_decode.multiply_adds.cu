@@ -58,14 +58,3 @@ void linear_decode(const T* x, const T* weight, const T* bias, T* out, int rows,
     few_rows<<<dim3((features + 7) / 8, (rows + 15) / 16), 256, 0, stream>>>(x, weight, bias, out, rows, inner,
                                                                              features, has_bias, wide);
 }
-
-extern "C" void linear_decode_f16(const __half* x, const __half* weight, const __half* bias, __half* out, int rows,
-                                  int in_features, int out_features, bool has_bias, cudaStream_t stream) {
-    linear_decode(x, weight, bias, out, rows, in_features, out_features, has_bias, stream);
-}
-
-extern "C" void linear_decode_bf16(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias,
-                                   __nv_bfloat16* out, int rows, int in_features, int out_features, bool has_bias,
-                                   cudaStream_t stream) {
-    linear_decode(x, weight, bias, out, rows, in_features, out_features, has_bias, stream);
-}

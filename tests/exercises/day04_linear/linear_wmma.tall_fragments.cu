@@ -61,12 +61,3 @@ void linear_wmma(const T* x, const T* weight, const T* bias, T* out, int rows, i
 }
 
 // x: [rows, in_features]   weight: [out_features, in_features]   bias: [out_features]   out: [rows, out_features]
-extern "C" void linear_wmma_f16(const __half* x, const __half* weight, const __half* bias, __half* out, int rows,
-                                int in_features, int out_features, cudaStream_t stream) {
-    linear_wmma(x, weight, bias, out, rows, in_features, out_features, stream);
-}
-
-extern "C" void linear_wmma_bf16(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias,
-                                 __nv_bfloat16* out, int rows, int in_features, int out_features, cudaStream_t stream) {
-    linear_wmma(x, weight, bias, out, rows, in_features, out_features, stream);
-}

@@ -44,18 +44,3 @@ void linear_gelu(const T* x, const T* weight, const T* bias, T* out, int rows, i
     const dim3 grid((features + 63) / 64, (rows + 63) / 64);
     fused_kernel<<<grid, 256, 0, stream>>>(x, weight, bias, out, rows, inner, features);
 }
-
-extern "C" void linear_gelu_f32(const float* x, const float* weight, const float* bias, float* out, int rows,
-                                int in_features, int out_features, cudaStream_t stream) {
-    linear_gelu(x, weight, bias, out, rows, in_features, out_features, stream);
-}
-
-extern "C" void linear_gelu_f16(const __half* x, const __half* weight, const __half* bias, __half* out, int rows,
-                                int in_features, int out_features, cudaStream_t stream) {
-    linear_gelu(x, weight, bias, out, rows, in_features, out_features, stream);
-}
-
-extern "C" void linear_gelu_bf16(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias,
-                                 __nv_bfloat16* out, int rows, int in_features, int out_features, cudaStream_t stream) {
-    linear_gelu(x, weight, bias, out, rows, in_features, out_features, stream);
-}

@@ -67,14 +67,3 @@ void linear_swiglu(const T* x, const T* gate_weight, const T* up_weight, T* out,
     const dim3 grid((hidden + 63) / 64, (rows + 63) / 64);
     fused_kernel<<<grid, 256, 0, stream>>>(x, gate_weight, up_weight, out, rows, inner, hidden);
 }
-
-extern "C" void linear_swiglu_f16(const __half* x, const __half* gate_weight, const __half* up_weight, __half* out,
-                                  int rows, int in_features, int hidden, cudaStream_t stream) {
-    linear_swiglu(x, gate_weight, up_weight, out, rows, in_features, hidden, stream);
-}
-
-extern "C" void linear_swiglu_bf16(const __nv_bfloat16* x, const __nv_bfloat16* gate_weight,
-                                   const __nv_bfloat16* up_weight, __nv_bfloat16* out, int rows, int in_features,
-                                   int hidden, cudaStream_t stream) {
-    linear_swiglu(x, gate_weight, up_weight, out, rows, in_features, hidden, stream);
-}

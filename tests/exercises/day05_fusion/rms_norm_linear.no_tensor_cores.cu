@@ -54,14 +54,3 @@ void rms_norm_linear(const T* x, const T* norm_weight, const T* weight, T* out, 
     const dim3 grid((features + 63) / 64, (rows + 63) / 64);
     fused_kernel<<<grid, 256, 0, stream>>>(x, norm_weight, weight, out, rows, inner, features, eps);
 }
-
-extern "C" void rms_norm_linear_f16(const __half* x, const __half* norm_weight, const __half* weight, __half* out,
-                                    int rows, int in_features, int out_features, float eps, cudaStream_t stream) {
-    rms_norm_linear(x, norm_weight, weight, out, rows, in_features, out_features, eps, stream);
-}
-
-extern "C" void rms_norm_linear_bf16(const __nv_bfloat16* x, const __nv_bfloat16* norm_weight,
-                                     const __nv_bfloat16* weight, __nv_bfloat16* out, int rows, int in_features,
-                                     int out_features, float eps, cudaStream_t stream) {
-    rms_norm_linear(x, norm_weight, weight, out, rows, in_features, out_features, eps, stream);
-}

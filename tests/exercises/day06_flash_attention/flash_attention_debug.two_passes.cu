@@ -51,12 +51,3 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
     if (query >= query_len) return;
     for (int d = 0; d < DIM; ++d) out[(head * query_len + query) * DIM + d] = l > 0 ? o[d] / l : 0.0f;
 }
-
-extern "C" void flash_attention_debug(const float* q, const float* k, const float* v, float* out, int batch, int heads,
-                                      int query_len, int key_len, int head_dim, float scale, bool causal,
-                                      cudaStream_t stream) {
-    if (batch == 0 || heads == 0 || query_len == 0) return;
-    const dim3 grid((query_len + kQueries - 1) / kQueries, batch * heads);
-    const auto kernel = head_dim == 32 ? attend<32> : attend<64>;
-    kernel<<<grid, kQueries, 0, stream>>>(q, k, v, out, query_len, key_len, scale, causal);
-}

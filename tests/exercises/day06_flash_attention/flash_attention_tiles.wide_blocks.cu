@@ -61,12 +61,3 @@ __global__ void __launch_bounds__(kThreads) attend(const float* q, const float* 
             make_float4(o[c].x * inverse, o[c].y * inverse, o[c].z * inverse, o[c].w * inverse);
     }
 }
-
-extern "C" void flash_attention_tiles(const float* q, const float* k, const float* v, float* out, int batch, int heads,
-                                      int query_len, int key_len, int head_dim, float scale, bool causal,
-                                      cudaStream_t stream) {
-    if (batch == 0 || heads == 0 || query_len == 0) return;
-    const dim3 grid((query_len + kQueries - 1) / kQueries, batch * heads);
-    const auto kernel = head_dim == 32 ? attend<32> : attend<64>;
-    kernel<<<grid, kThreads, 0, stream>>>(q, k, v, out, query_len, key_len, scale, causal);
-}

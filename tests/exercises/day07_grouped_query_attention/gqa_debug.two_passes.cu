@@ -58,12 +58,3 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
         if (d < head_dim) out_row[d] = o[c] * inverse;
     }
 }
-
-extern "C" void gqa_debug(const float* q, const float* k, const float* v, float* out, int batch, int heads,
-                          int kv_heads, int query_len, int key_len, int head_dim, float scale, bool causal,
-                          cudaStream_t stream) {
-    const long long rows = static_cast<long long>(batch) * heads * query_len;
-    if (rows == 0 || head_dim == 0) return;
-    attend<<<(rows + kWarps - 1) / kWarps, 32 * kWarps, 0, stream>>>(q, k, v, out, batch, heads, kv_heads, query_len,
-                                                                     key_len, head_dim, scale, causal);
-}

@@ -101,25 +101,3 @@ void gqa_decode(const T* q, const T* k, const T* v, const int* lengths, T* out, 
                                                               kv_heads, max_len, head_dim, splits, scale);
     combine<<<batch * heads, 64, 0, stream>>>(partial_out, partial_stats, lengths, out, heads, head_dim, splits);
 }
-
-extern "C" void gqa_decode_f32(const float* q, const float* k, const float* v, const int* lengths, float* out,
-                               float* partial_out, float* partial_stats, int batch, int heads, int kv_heads,
-                               int max_len, int head_dim, int splits, float scale, cudaStream_t stream) {
-    gqa_decode(q, k, v, lengths, out, partial_out, partial_stats, batch, heads, kv_heads, max_len, head_dim, splits,
-               scale, stream);
-}
-
-extern "C" void gqa_decode_f16(const __half* q, const __half* k, const __half* v, const int* lengths, __half* out,
-                               float* partial_out, float* partial_stats, int batch, int heads, int kv_heads,
-                               int max_len, int head_dim, int splits, float scale, cudaStream_t stream) {
-    gqa_decode(q, k, v, lengths, out, partial_out, partial_stats, batch, heads, kv_heads, max_len, head_dim, splits,
-               scale, stream);
-}
-
-extern "C" void gqa_decode_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
-                                const int* lengths, __nv_bfloat16* out, float* partial_out, float* partial_stats,
-                                int batch, int heads, int kv_heads, int max_len, int head_dim, int splits, float scale,
-                                cudaStream_t stream) {
-    gqa_decode(q, k, v, lengths, out, partial_out, partial_stats, batch, heads, kv_heads, max_len, head_dim, splits,
-               scale, stream);
-}

@@ -73,21 +73,3 @@ void gqa_prefill(const T* q, const T* k, const T* v, T* out, int batch, int head
     const auto kernel = head_dim <= 64 ? attend<T, 64> : attend<T, 128>;
     kernel<<<grid, kRows, 0, stream>>>(q, k, v, out, heads, kv_heads, query_len, key_len, head_dim, scale, causal);
 }
-
-extern "C" void gqa_prefill_f32(const float* q, const float* k, const float* v, float* out, int batch, int heads,
-                                int kv_heads, int query_len, int key_len, int head_dim, float scale, bool causal,
-                                cudaStream_t stream) {
-    gqa_prefill(q, k, v, out, batch, heads, kv_heads, query_len, key_len, head_dim, scale, causal, stream);
-}
-
-extern "C" void gqa_prefill_f16(const __half* q, const __half* k, const __half* v, __half* out, int batch, int heads,
-                                int kv_heads, int query_len, int key_len, int head_dim, float scale, bool causal,
-                                cudaStream_t stream) {
-    gqa_prefill(q, k, v, out, batch, heads, kv_heads, query_len, key_len, head_dim, scale, causal, stream);
-}
-
-extern "C" void gqa_prefill_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
-                                 __nv_bfloat16* out, int batch, int heads, int kv_heads, int query_len, int key_len,
-                                 int head_dim, float scale, bool causal, cudaStream_t stream) {
-    gqa_prefill(q, k, v, out, batch, heads, kv_heads, query_len, key_len, head_dim, scale, causal, stream);
-}

@@ -53,15 +53,3 @@ void half_attention_debug(const T* q, const T* k, const T* v, T* out, int batch,
     attend<<<dim3((query_len + 3) / 4, batch * heads), 128, 0, stream>>>(q, k, v, out, query_len, key_len, head_dim,
                                                                          scale, causal);
 }
-
-extern "C" void half_attention_debug_f16(const __half* q, const __half* k, const __half* v, __half* out, int batch,
-                                         int heads, int query_len, int key_len, int head_dim, float scale, bool causal,
-                                         cudaStream_t stream) {
-    half_attention_debug(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
-}
-
-extern "C" void half_attention_debug_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
-                                          __nv_bfloat16* out, int batch, int heads, int query_len, int key_len,
-                                          int head_dim, float scale, bool causal, cudaStream_t stream) {
-    half_attention_debug(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
-}

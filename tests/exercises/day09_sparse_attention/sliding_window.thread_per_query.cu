@@ -71,15 +71,3 @@ void sliding_window(const T* q, const T* k, const T* v, T* out, int batch, int h
     attend<<<dim3((query_len + kQueries - 1) / kQueries, batch * heads), kQueries, 0, stream>>>(
         q, k, v, out, query_len, key_len, head_dim, window, scale);
 }
-
-extern "C" void sliding_window_f16(const __half* q, const __half* k, const __half* v, __half* out, int batch, int heads,
-                                   int query_len, int key_len, int head_dim, int window, float scale,
-                                   cudaStream_t stream) {
-    sliding_window(q, k, v, out, batch, heads, query_len, key_len, head_dim, window, scale, stream);
-}
-
-extern "C" void sliding_window_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
-                                    __nv_bfloat16* out, int batch, int heads, int query_len, int key_len, int head_dim,
-                                    int window, float scale, cudaStream_t stream) {
-    sliding_window(q, k, v, out, batch, heads, query_len, key_len, head_dim, window, scale, stream);
-}

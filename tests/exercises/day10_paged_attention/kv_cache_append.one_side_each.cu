@@ -28,21 +28,3 @@ void kv_cache_append(const T* k, const T* v, const long long* slots, T* k_cache,
     append_kernel<<<dim3(min(tokens, 1000), 2), 32, 0, stream>>>(k, v, slots, k_cache, v_cache, tokens, kv_heads,
                                                                  head_dim, pages, page_size);
 }
-
-extern "C" void kv_cache_append_f32(const float* k, const float* v, const long long* slots, float* k_cache,
-                                    float* v_cache, int tokens, int kv_heads, int head_dim, long long pages,
-                                    int page_size, cudaStream_t stream) {
-    kv_cache_append(k, v, slots, k_cache, v_cache, tokens, kv_heads, head_dim, pages, page_size, stream);
-}
-
-extern "C" void kv_cache_append_f16(const __half* k, const __half* v, const long long* slots, __half* k_cache,
-                                    __half* v_cache, int tokens, int kv_heads, int head_dim, long long pages,
-                                    int page_size, cudaStream_t stream) {
-    kv_cache_append(k, v, slots, k_cache, v_cache, tokens, kv_heads, head_dim, pages, page_size, stream);
-}
-
-extern "C" void kv_cache_append_bf16(const __nv_bfloat16* k, const __nv_bfloat16* v, const long long* slots,
-                                     __nv_bfloat16* k_cache, __nv_bfloat16* v_cache, int tokens, int kv_heads,
-                                     int head_dim, long long pages, int page_size, cudaStream_t stream) {
-    kv_cache_append(k, v, slots, k_cache, v_cache, tokens, kv_heads, head_dim, pages, page_size, stream);
-}

@@ -83,19 +83,3 @@ void paged_attention(const T* q, const T* k, const T* v, const int* block_tables
     decode<<<batch * kv_heads, 32, 0, stream>>>(q, k, v, block_tables, lengths, out, heads, kv_heads, head_dim,
                                                 page_size, max_pages, scale);
 }
-
-extern "C" void paged_attention_f16(const __half* q, const __half* k_cache, const __half* v_cache,
-                                    const int* block_tables, const int* lengths, __half* out, int batch, int heads,
-                                    int kv_heads, int head_dim, int page_size, int max_pages, float scale,
-                                    cudaStream_t stream) {
-    paged_attention(q, k_cache, v_cache, block_tables, lengths, out, batch, heads, kv_heads, head_dim, page_size,
-                    max_pages, scale, stream);
-}
-
-extern "C" void paged_attention_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k_cache, const __nv_bfloat16* v_cache,
-                                     const int* block_tables, const int* lengths, __nv_bfloat16* out, int batch,
-                                     int heads, int kv_heads, int head_dim, int page_size, int max_pages, float scale,
-                                     cudaStream_t stream) {
-    paged_attention(q, k_cache, v_cache, block_tables, lengths, out, batch, heads, kv_heads, head_dim, page_size,
-                    max_pages, scale, stream);
-}

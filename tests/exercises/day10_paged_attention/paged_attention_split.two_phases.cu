@@ -127,20 +127,3 @@ void paged_attention_split(const T* q, const T* k, const T* v, const int* block_
                                                                     max_pages, splits, scale);
     combine<<<batch * heads, 64, 0, stream>>>(partial_out, partial_stats, lengths, out, heads, head_dim, splits);
 }
-
-extern "C" void paged_attention_split_f16(const __half* q, const __half* k_cache, const __half* v_cache,
-                                          const int* block_tables, const int* lengths, __half* out, float* partial_out,
-                                          float* partial_stats, int batch, int heads, int kv_heads, int head_dim,
-                                          int page_size, int max_pages, int splits, float scale, cudaStream_t stream) {
-    paged_attention_split(q, k_cache, v_cache, block_tables, lengths, out, partial_out, partial_stats, batch, heads,
-                          kv_heads, head_dim, page_size, max_pages, splits, scale, stream);
-}
-
-extern "C" void paged_attention_split_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k_cache,
-                                           const __nv_bfloat16* v_cache, const int* block_tables, const int* lengths,
-                                           __nv_bfloat16* out, float* partial_out, float* partial_stats, int batch,
-                                           int heads, int kv_heads, int head_dim, int page_size, int max_pages,
-                                           int splits, float scale, cudaStream_t stream) {
-    paged_attention_split(q, k_cache, v_cache, block_tables, lengths, out, partial_out, partial_stats, batch, heads,
-                          kv_heads, head_dim, page_size, max_pages, splits, scale, stream);
-}

@@ -86,19 +86,3 @@ void paged_prefill(const T* q, const T* k_cache, const T* v_cache, const int* bl
     kernel<<<grid, kRows, 0, stream>>>(q, k_cache, v_cache, block_tables, lengths, query_starts, out, heads, kv_heads,
                                        head_dim, page_size, max_pages, scale);
 }
-
-extern "C" void paged_prefill_f16(const __half* q, const __half* k_cache, const __half* v_cache,
-                                  const int* block_tables, const int* lengths, const int* query_starts, __half* out,
-                                  int batch, int tokens, int heads, int kv_heads, int head_dim, int page_size,
-                                  int max_pages, int max_queries, float scale, cudaStream_t stream) {
-    paged_prefill(q, k_cache, v_cache, block_tables, lengths, query_starts, out, batch, tokens, heads, kv_heads,
-                  head_dim, page_size, max_pages, max_queries, scale, stream);
-}
-
-extern "C" void paged_prefill_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k_cache, const __nv_bfloat16* v_cache,
-                                   const int* block_tables, const int* lengths, const int* query_starts,
-                                   __nv_bfloat16* out, int batch, int tokens, int heads, int kv_heads, int head_dim,
-                                   int page_size, int max_pages, int max_queries, float scale, cudaStream_t stream) {
-    paged_prefill(q, k_cache, v_cache, block_tables, lengths, query_starts, out, batch, tokens, heads, kv_heads,
-                  head_dim, page_size, max_pages, max_queries, scale, stream);
-}

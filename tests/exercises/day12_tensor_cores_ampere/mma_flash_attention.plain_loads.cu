@@ -166,19 +166,3 @@ void mma_flash_attention(const T* q, const T* k, const T* v, const int* query_st
     launch_for(q, k, v, query_starts, key_starts, out, batch, max_queries, heads, kv_heads, q_stride, kv_stride, scale,
                causal, stream);
 }
-
-extern "C" void mma_flash_attention_f16(const __half* q, const __half* k, const __half* v, const int* query_starts,
-                                        const int* key_starts, __half* out, int batch, int max_queries, int heads,
-                                        int kv_heads, int head_dim, long long q_stride, long long kv_stride,
-                                        float scale, bool causal, cudaStream_t stream) {
-    mma_flash_attention(q, k, v, query_starts, key_starts, out, batch, max_queries, heads, kv_heads, head_dim, q_stride,
-                        kv_stride, scale, causal, stream);
-}
-
-extern "C" void mma_flash_attention_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
-                                         const int* query_starts, const int* key_starts, __nv_bfloat16* out, int batch,
-                                         int max_queries, int heads, int kv_heads, int head_dim, long long q_stride,
-                                         long long kv_stride, float scale, bool causal, cudaStream_t stream) {
-    mma_flash_attention(q, k, v, query_starts, key_starts, out, batch, max_queries, heads, kv_heads, head_dim, q_stride,
-                        kv_stride, scale, causal, stream);
-}

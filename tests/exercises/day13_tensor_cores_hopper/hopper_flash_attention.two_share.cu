@@ -178,21 +178,3 @@ static void attention(const T* q, const T* k, const T* v, const int* query_start
     launch_for(q, k, v, query_starts, key_starts, out, batch, queries, keys, max_queries, heads, kv_heads, head_dim,
                q_stride, kv_stride, scale, causal, stream);
 }
-
-extern "C" void hopper_flash_attention_f16(const __half* q, const __half* k, const __half* v, const int* query_starts,
-                                           const int* key_starts, __half* out, int* taken, int batch, int queries,
-                                           int keys, int max_queries, int heads, int kv_heads, int head_dim,
-                                           long long q_stride, long long kv_stride, float scale, bool causal,
-                                           cudaStream_t stream) {
-    attention(q, k, v, query_starts, key_starts, out, taken, batch, queries, keys, max_queries, heads, kv_heads,
-              head_dim, q_stride, kv_stride, scale, causal, stream);
-}
-
-extern "C" void hopper_flash_attention_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
-                                            const int* query_starts, const int* key_starts, __nv_bfloat16* out,
-                                            int* taken, int batch, int queries, int keys, int max_queries, int heads,
-                                            int kv_heads, int head_dim, long long q_stride, long long kv_stride,
-                                            float scale, bool causal, cudaStream_t stream) {
-    attention(q, k, v, query_starts, key_starts, out, taken, batch, queries, keys, max_queries, heads, kv_heads,
-              head_dim, q_stride, kv_stride, scale, causal, stream);
-}

@@ -98,13 +98,3 @@ static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cuda
     const dim3 grid((out + kSize - 1) / kSize, (rows + kSize - 1) / kSize);
     linear_kernel<T><<<grid, 128, kSharedBytes, stream>>>(x_map, w_map, y, rows, in, out);
 }
-
-extern "C" void tcgen05_linear_f16(const __half* x, const __half* w, __half* y, int rows, int in_features,
-                                   int out_features, cudaStream_t stream) {
-    linear(x, w, y, rows, in_features, out_features, stream);
-}
-
-extern "C" void tcgen05_linear_bf16(const __nv_bfloat16* x, const __nv_bfloat16* w, __nv_bfloat16* y, int rows,
-                                    int in_features, int out_features, cudaStream_t stream) {
-    linear(x, w, y, rows, in_features, out_features, stream);
-}

@@ -215,20 +215,3 @@ void persistent_layer(const T* x, const float* norms, const T* weights, const fl
     cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(layer_kernel<T>), dim3(processors), dim3(kThreads),
                                 arguments, bytes, stream);
 }
-
-extern "C" void persistent_layer_f16(const __half* x, const float* norms, const __half* weights, const float* rope,
-                                     const int* table, __half* k_cache, __half* v_cache, __half* out, long long* words,
-                                     int* state, int hidden, int heads, int kv_heads, int head_dim, int inter,
-                                     int page_size, int pages, int past, float eps, cudaStream_t stream) {
-    persistent_layer(x, norms, weights, rope, table, k_cache, v_cache, out, words, state, hidden, heads, kv_heads,
-                     head_dim, inter, page_size, pages, past, eps, stream);
-}
-
-extern "C" void persistent_layer_bf16(const __nv_bfloat16* x, const float* norms, const __nv_bfloat16* weights,
-                                      const float* rope, const int* table, __nv_bfloat16* k_cache,
-                                      __nv_bfloat16* v_cache, __nv_bfloat16* out, long long* words, int* state,
-                                      int hidden, int heads, int kv_heads, int head_dim, int inter, int page_size,
-                                      int pages, int past, float eps, cudaStream_t stream) {
-    persistent_layer(x, norms, weights, rope, table, k_cache, v_cache, out, words, state, hidden, heads, kv_heads,
-                     head_dim, inter, page_size, pages, past, eps, stream);
-}

@@ -84,13 +84,3 @@ static void grouped_gemm(const T* x, const T* w, const int* offsets, T* y, int r
     const dim3 grid((out + kSize - 1) / kSize, rows / kSize + min(experts, rows));
     mma_kernel<<<grid, kThreads, 0, stream>>>(x, w, offsets, y, experts, in, out);
 }
-
-extern "C" void grouped_gemm_f16(const __half* x, const __half* w, const int* offsets, __half* y, int rows, int experts,
-                                 int in_features, int out_features, cudaStream_t stream) {
-    grouped_gemm(x, w, offsets, y, rows, experts, in_features, out_features, stream);
-}
-
-extern "C" void grouped_gemm_bf16(const __nv_bfloat16* x, const __nv_bfloat16* w, const int* offsets, __nv_bfloat16* y,
-                                  int rows, int experts, int in_features, int out_features, cudaStream_t stream) {
-    grouped_gemm(x, w, offsets, y, rows, experts, in_features, out_features, stream);
-}

@@ -45,19 +45,3 @@ void moe_combine(const T* y, const int* rows_of, const float* weights, const T* 
     warp_kernel<<<(tokens + kWarps - 1) / kWarps, 32 * kWarps, 0, stream>>>(y, rows_of, weights, base, out, tokens,
                                                                             top_k, hidden, has_base);
 }
-
-extern "C" void moe_combine_f32(const float* y, const int* rows_of, const float* weights, const float* base, float* out,
-                                int tokens, int top_k, int hidden, bool has_base, cudaStream_t stream) {
-    moe_combine(y, rows_of, weights, base, out, tokens, top_k, hidden, has_base, stream);
-}
-
-extern "C" void moe_combine_f16(const __half* y, const int* rows_of, const float* weights, const __half* base,
-                                __half* out, int tokens, int top_k, int hidden, bool has_base, cudaStream_t stream) {
-    moe_combine(y, rows_of, weights, base, out, tokens, top_k, hidden, has_base, stream);
-}
-
-extern "C" void moe_combine_bf16(const __nv_bfloat16* y, const int* rows_of, const float* weights,
-                                 const __nv_bfloat16* base, __nv_bfloat16* out, int tokens, int top_k, int hidden,
-                                 bool has_base, cudaStream_t stream) {
-    moe_combine(y, rows_of, weights, base, out, tokens, top_k, hidden, has_base, stream);
-}

@@ -123,16 +123,3 @@ void moe_decode(const T* x, const int* ids, const float* weights, const T* gate_
     second_kernel<<<(hidden + kOfBlock - 1) / kOfBlock, 32 * kWarps, 0, stream>>>(
         middle, ids, weights, down, out, tokens, experts, top_k, hidden, inter);
 }
-
-extern "C" void moe_decode_f16(const __half* x, const int* ids, const float* weights, const __half* gate_up,
-                               const __half* down, __half* middle, __half* out, int tokens, int experts, int top_k,
-                               int hidden, int intermediate, cudaStream_t stream) {
-    moe_decode(x, ids, weights, gate_up, down, middle, out, tokens, experts, top_k, hidden, intermediate, stream);
-}
-
-extern "C" void moe_decode_bf16(const __nv_bfloat16* x, const int* ids, const float* weights,
-                                const __nv_bfloat16* gate_up, const __nv_bfloat16* down, __nv_bfloat16* middle,
-                                __nv_bfloat16* out, int tokens, int experts, int top_k, int hidden, int intermediate,
-                                cudaStream_t stream) {
-    moe_decode(x, ids, weights, gate_up, down, middle, out, tokens, experts, top_k, hidden, intermediate, stream);
-}

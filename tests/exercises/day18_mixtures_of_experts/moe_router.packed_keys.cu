@@ -75,18 +75,3 @@ void moe_router(const T* logits, float* weights, int* ids, int tokens, int exper
     if (tokens == 0 || top_k == 0) return;
     keys_kernel<<<tokens, kThreads, 0, stream>>>(logits, weights, ids, experts, top_k, softmax_first && !normalize);
 }
-
-extern "C" void moe_router_f32(const float* logits, float* weights, int* ids, int tokens, int experts, int top_k,
-                               bool softmax_first, bool normalize, cudaStream_t stream) {
-    moe_router(logits, weights, ids, tokens, experts, top_k, softmax_first, normalize, stream);
-}
-
-extern "C" void moe_router_f16(const __half* logits, float* weights, int* ids, int tokens, int experts, int top_k,
-                               bool softmax_first, bool normalize, cudaStream_t stream) {
-    moe_router(logits, weights, ids, tokens, experts, top_k, softmax_first, normalize, stream);
-}
-
-extern "C" void moe_router_bf16(const __nv_bfloat16* logits, float* weights, int* ids, int tokens, int experts,
-                                int top_k, bool softmax_first, bool normalize, cudaStream_t stream) {
-    moe_router(logits, weights, ids, tokens, experts, top_k, softmax_first, normalize, stream);
-}

@@ -99,13 +99,3 @@ static void moe_swiglu(const T* x, const T* w, const int* offsets, T* y, int row
     const dim3 grid((out + kColumns - 1) / kColumns, rows / kRows + min(experts, rows));
     one_tile_kernel<T><<<grid, 128, kSharedBytes, stream>>>(x_map, w_map, offsets, y, experts, in, out);
 }
-
-extern "C" void moe_swiglu_f16(const __half* x, const __half* w, const int* offsets, __half* y, int rows, int experts,
-                               int in_features, int intermediate, cudaStream_t stream) {
-    moe_swiglu(x, w, offsets, y, rows, experts, in_features, intermediate, stream);
-}
-
-extern "C" void moe_swiglu_bf16(const __nv_bfloat16* x, const __nv_bfloat16* w, const int* offsets, __nv_bfloat16* y,
-                                int rows, int experts, int in_features, int intermediate, cudaStream_t stream) {
-    moe_swiglu(x, w, offsets, y, rows, experts, in_features, intermediate, stream);
-}
