@@ -31,6 +31,7 @@ from grader.simulator.report import Report
 from grader.verdict import Finding
 from grader.verdict.findings.memory import Address
 from grader.verdict.wording.findings import text
+from tests.simulator.harness import open_simulator
 
 CORPUS = Path(__file__).parent / "corpus"
 _INCLUDE = re.compile(r'(?m)^#include "\.\./(\w+\.cuh)"$')
@@ -131,22 +132,7 @@ class Simulation:
 
     @cached_property
     def sim(self) -> ctypes.CDLL:
-        sim = ctypes.CDLL(str(self.libsim))
-        sim.sim_tensor_alloc.restype = ctypes.c_void_p
-        sim.sim_tensor_alloc.argtypes = [
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_int,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_size_t,
-        ]
-        sim.sim_tensor_write.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-        sim.sim_tensor_read.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-        sim.sim_expect_output.argtypes = sim.sim_tensor_readonly.argtypes = [ctypes.c_void_p]
-        sim.sim_writer.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-        sim.sim_report.restype = ctypes.c_char_p
-        return sim
+        return open_simulator(self.libsim)
 
     def run(
         self, kernel: BuiltKernel, n: int, launcher: str = "run", source: Path | None = None, **settings: object

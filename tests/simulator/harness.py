@@ -23,6 +23,19 @@ _CLOCKS = (time.perf_counter, time.thread_time, time.process_time)
 """Clocks of wall time, of the calling thread, and of all threads."""
 
 
+def open_simulator(libsim: Path) -> ctypes.CDLL:
+    """Load the simulator's library and declare the functions that take or return pointers."""
+    sim = ctypes.CDLL(str(libsim))
+    text, pointer, size = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
+    sim.sim_tensor_alloc.restype = pointer
+    sim.sim_tensor_alloc.argtypes = [text, text, ctypes.c_int, pointer, size, size]
+    sim.sim_tensor_write.argtypes = sim.sim_tensor_read.argtypes = [pointer, pointer, size]
+    sim.sim_expect_output.argtypes = sim.sim_tensor_readonly.argtypes = [pointer]
+    sim.sim_writer.argtypes = [pointer, pointer]
+    sim.sim_report.restype = sim.sim_take_output.restype = text
+    return sim
+
+
 @dataclass
 class Outcome:
     """The result of one call of a launcher."""
@@ -48,20 +61,7 @@ class SimulatedKernel:
         self.checks = checks
         self.constant_inputs = constant_inputs
         self.built = compile_kernel(path, "cpu", checks=checks, compiler=compiler)
-        self.sim = ctypes.CDLL(str(self.built.libsim))
-        self.sim.sim_tensor_alloc.restype = ctypes.c_void_p
-        self.sim.sim_tensor_alloc.argtypes = [
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_int,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_size_t,
-        ]
-        self.sim.sim_tensor_write.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-        self.sim.sim_tensor_read.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-        self.sim.sim_tensor_readonly.argtypes = [ctypes.c_void_p]
-        self.sim.sim_report.restype = self.sim.sim_take_output.restype = ctypes.c_char_p
+        self.sim = open_simulator(self.built.libsim)
         self.configure(checks=int(checks), workers=1, schedule="forward", watchdog_seconds=10, trace=0, record="none")
         self._library = ctypes.CDLL(str(self.built.library))
         self.seconds = self.cpu_seconds = self.all_cpu_seconds = 0.0  # times of the launcher's last call

@@ -16,11 +16,6 @@ from grader.setup.errors import GraderError
 FILE = Path(__file__).parent / "kernels" / "blas.cu"
 
 
-@pytest.fixture(scope="module")
-def program() -> Path:
-    return build_program([unit(FILE, (), ())], Options())
-
-
 def values(n: int, seed: int) -> np.ndarray:
     return ((np.arange(n) * 7 + seed) % 11 - 5).astype(float)
 

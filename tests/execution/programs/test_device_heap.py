@@ -16,11 +16,6 @@ from tests.execution.programs.test_run import line_of
 FILE = Path(__file__).parent / "kernels" / "device_heap.cu"
 
 
-@pytest.fixture(scope="module")
-def program() -> Path:
-    return build_program([unit(FILE, (), ())], Options())
-
-
 @pytest.mark.parametrize("checks", [True, False])
 def test_new_delete_malloc_and_free(checks: bool, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = execute(build_program([unit(FILE, (), ())], Options(checks=checks)), ["right"], checks=checks)

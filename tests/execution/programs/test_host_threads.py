@@ -6,20 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from grader.execution.programs.build import Options, build_program
 from grader.execution.programs.execute import execute
-from grader.execution.programs.files import unit
 from tests.execution.programs.test_run import line_of
 
 FILE = Path(__file__).parent / "kernels" / "host_threads.cu"
 LEARNS = ["child", "grandchild", "join", "launch", "condition", "shared mutex", "atomic", "volatile", "semaphore"]
 LEARNS += ["promise", "barrier"]
 SUM = sum(range(64)) + 64
-
-
-@pytest.fixture(scope="module")
-def program() -> Path:
-    return build_program([unit(FILE, (), ())], Options())
 
 
 @pytest.mark.parametrize("how", LEARNS)

@@ -6,19 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.execution.programs.build import Options, build_program
 from grader.execution.programs.execute import execute
-from grader.execution.programs.files import unit
 from grader.execution.programs.results import ending
 from grader.verdict.findings.launches import RefusedCall
 from tests.execution.programs.test_run import line_of
 
 FILE = Path(__file__).parent / "kernels" / "large_memory.cu"
-
-
-@pytest.fixture(scope="module")
-def program() -> Path:
-    return build_program([unit(FILE, (), ())], Options())
 
 
 @pytest.mark.parametrize("how", ["managed", "bytes", "pinned"])

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.execution.programs.build import Options, build_program, compile_unit
+from grader.execution.programs.build import Options, compile_unit
 from grader.execution.programs.execute import execute
 from grader.execution.programs.files import unit
 from grader.setup.errors import GraderError
@@ -54,11 +54,6 @@ host 0.92641692020243771 0.53759377731372671 -0.28085 0.45498 -0.09150 1.00261
 host 2090b348 da7cf0ab 07129e5f 653d7a73
 host 0.79605514883270523 0.61303247646692371 -1.56054 -2.12178 1.00820 -1.18777
 """
-
-
-@pytest.fixture(scope="module")
-def program() -> Path:
-    return build_program([unit(FILE, (), ())], Options())
 
 
 def numbers(text: str, skip: int = 0) -> list[float]:

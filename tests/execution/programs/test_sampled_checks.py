@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.cli.app import run
-from grader.execution.programs.build import Options, build_program
 from grader.execution.programs.execute import Outcome, Sample, execute
-from grader.execution.programs.files import unit
 from grader.execution.programs.results import ending
 from grader.verdict import Finding
 
@@ -19,11 +17,6 @@ FILE = Path(__file__).parent / "kernels" / "sampled.cu"
 BLOCKS, SEED = 64, 7
 ORDERLY = ("sum", "chain", "grid", "clusters", "pairs", "copies", "atomics")
 """Correct programs whose blocks depend on each other, or on an earlier launch."""
-
-
-@pytest.fixture(scope="module")
-def program() -> Path:
-    return build_program([unit(FILE, (), ())], Options())
 
 
 def findings(outcome: Outcome) -> list[Finding]:

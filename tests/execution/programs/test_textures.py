@@ -18,11 +18,6 @@ IMAGE = (np.arange(12.0) ** 2).reshape(3, 4)
 BYTES = (8 * np.arange(32) % 256).reshape(2, 16)
 
 
-@pytest.fixture(scope="module")
-def program() -> Path:
-    return build_program([unit(FILE, (), ())], Options())
-
-
 def texel(image: np.ndarray, row: int, column: int, mode: str) -> float:
     inside = []
     for index, size in ((row, image.shape[0]), (column, image.shape[1])):

@@ -62,11 +62,6 @@ COMPLEX = """\
 """
 
 
-@pytest.fixture(scope="module")
-def program() -> Path:
-    return build_program([unit(FILE, (), ())], Options())
-
-
 def test_results_are_right_and_nothing_is_found(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = execute(program)
     assert outcome.report is not None and outcome.report.findings == []

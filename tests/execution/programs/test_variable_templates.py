@@ -6,18 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.execution.programs.build import Options, build_program
 from grader.execution.programs.execute import execute
-from grader.execution.programs.files import unit
 from grader.verdict.wording.findings import message
 from tests.execution.programs.test_run import line_of
 
 FILE = Path(__file__).parent / "kernels" / "variable_templates.cu"
-
-
-@pytest.fixture(scope="module")
-def program() -> Path:
-    return build_program([unit(FILE, (), ())], Options())
 
 
 def test_they_are_copied_to_and_from_by_name(program: Path, capfd: pytest.CaptureFixture[str]) -> None:

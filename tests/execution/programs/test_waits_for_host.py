@@ -17,11 +17,6 @@ from tests.execution.programs.test_run import line_of
 FILE = Path(__file__).parent / "kernels" / "waits_for_host.cu"
 
 
-@pytest.fixture(scope="module")
-def program() -> Path:
-    return build_program([unit(FILE, (), ())], Options())
-
-
 @pytest.mark.parametrize(
     ("how", "kernel", "line"),
     [
