@@ -64,13 +64,17 @@ class Clock {
 
 constexpr unsigned in_graph = ~0u;  // the stream of a graph node that was not captured from a stream
 
-// One operation of a stream, as it is passed to the checks.
-struct Work {
+// The name of an operation, and its place in the order of its stream.
+struct WorkPlace {
     const char* call = nullptr;     // "cudaMemcpyAsync", ...; null for a kernel, which has its own name
     const void* address = nullptr;  // the address of the call
     unsigned stream = 0;  // number in findings: 0 is the default stream, others follow in creation order; or in_graph
     uint32_t lane = 0;
-    uint32_t number = 0;           // number of the operation in its lane
+    uint32_t number = 0;  // number of the operation in its lane
+};
+
+// One operation of a stream, as it is passed to the checks.
+struct Work : WorkPlace {
     const Clock* known = nullptr;  // the operations that it is ordered after
     bool alone = true;             // the program has one stream, so the operation is ordered after all earlier ones
 };

@@ -136,15 +136,8 @@ void advance(CUstream_st& stream) {
 
 cudaError_t perform_in_order(const Operation& operation, unsigned stream, uint32_t lane, uint32_t number,
                              Clock& known) {
-    Work work;
-    bool kernel = operation.kind == OperationKind::kernel;
-    work.call = kernel ? nullptr : operation.call;
-    work.address = operation.caller;
-    work.stream = stream;
-    work.lane = lane;
-    work.number = number;
-    work.known = &known;
-    work.alone = !several;
+    const char* call = operation.kind == OperationKind::kernel ? nullptr : operation.call;
+    Work work = {{call, operation.caller, stream, lane, number}, &known, !several};
     in_host_function = operation.kind == OperationKind::host_function;
     events::work_begin(work, in_host_function);
     if (in_host_function) host_threads::begin_function(known, lane, number);
@@ -206,13 +199,7 @@ void caller_reads(const void* data, size_t bytes) {
     CUstream_st& stream = *find(given_stream());
     advance(stream);
     Clock known = stream.known;
-    Work work;
-    work.call = "the caller of the launcher";
-    work.stream = stream.number;
-    work.lane = stream.lane;
-    work.number = ++stream.count;
-    work.known = &known;
-    work.alone = false;
+    Work work = {{"the caller of the launcher", nullptr, stream.number, stream.lane, ++stream.count}, &known, false};
     events::work_begin(work, false);
     events::host_read(data, bytes);
     events::work_end();

@@ -58,25 +58,15 @@ sim_indirect:
     push %r9
     sub $136, %rsp
     and $-16, %rsp
-    movups %xmm0, (%rsp)
-    movups %xmm1, 16(%rsp)
-    movups %xmm2, 32(%rsp)
-    movups %xmm3, 48(%rsp)
-    movups %xmm4, 64(%rsp)
-    movups %xmm5, 80(%rsp)
-    movups %xmm6, 96(%rsp)
-    movups %xmm7, 112(%rsp)
+    .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+    movups %xmm\n, 16*\n(%rsp)
+    .endr
     mov %r11, %rdi
     mov 32(%rbp), %rsi
     call sim_check_callable
-    movups (%rsp), %xmm0
-    movups 16(%rsp), %xmm1
-    movups 32(%rsp), %xmm2
-    movups 48(%rsp), %xmm3
-    movups 64(%rsp), %xmm4
-    movups 80(%rsp), %xmm5
-    movups 96(%rsp), %xmm6
-    movups 112(%rsp), %xmm7
+    .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+    movups 16*\n(%rsp), %xmm\n
+    .endr
     lea -56(%rbp), %rsp
     pop %r9
     pop %r8

@@ -32,15 +32,6 @@ struct BulkState {
     Growable<ProxyFence> fences;  // oldest first
 };
 
-// Calls visit(cell) for every existing cell of [address, address + bytes) of the region.
-template <typename F>
-void each_cell(Region* region, uintptr_t address, size_t bytes, F visit) {
-    if (!region || !region->cells || bytes == 0) return;
-    size_t first = (address - region->base) >> region->shift;
-    size_t last = (address - region->base + bytes - 1) >> region->shift;
-    for (size_t i = first; i <= last && i < region->cell_count(); ++i) visit(region->cells[i]);
-}
-
 // A bulk copy's read of its source and its write to shared memory. `reads` is false for a value in registers and for a
 // further copy of a multicast. The destination is marked as pending with the returned epoch.
 Epoch bulk_copy(ThreadState& thread, const BulkCopy& copy, bool reads, const void* code);

@@ -184,11 +184,9 @@ void mark_written(uintptr_t address, size_t bytes) {
     if ((address - region->base) % cell_bytes != 0 || (end % cell_bytes != 0 && end < region->bytes))
         refine(*region, 0);
     track(*region);
-    if (!region->cells) return;
-    size_t first = (address - region->base) >> region->shift;
-    size_t last = (address - region->base + bytes - 1) >> region->shift;
-    for (size_t i = first; i <= last && i < region->cell_count(); ++i)
-        if (region->cells[i].write == never) region->cells[i].write = written_before;
+    each_cell(region, address, bytes, [](ShadowCell& cell) {
+        if (cell.write == never) cell.write = written_before;
+    });
 }
 
 void assume_written() {

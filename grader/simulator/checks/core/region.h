@@ -105,4 +105,13 @@ void split_cells(ShadowCell* cells, size_t count, unsigned by);
 
 uint32_t new_region_id();
 
+// Calls visit(cell) for every existing cell of [address, address + bytes) of the region.
+template <typename F>
+void each_cell(const Region* region, uintptr_t address, size_t bytes, F visit) {
+    if (!region || !region->cells || bytes == 0) return;
+    size_t first = (address - region->base) >> region->shift;
+    size_t last = (address - region->base + bytes - 1) >> region->shift;
+    for (size_t i = first; i <= last && i < region->cell_count(); ++i) visit(region->cells[i]);
+}
+
 }  // namespace sim::checks

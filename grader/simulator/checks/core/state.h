@@ -7,6 +7,7 @@
 #include "checks/core/region.h"
 #include "checks/core/site.h"
 #include "checks/core/epoch.h"
+#include "runtime/clock.h"
 #include "runtime/tensor_type.h"
 #include "runtime/thread.h"
 
@@ -269,17 +270,11 @@ Region* nearest_shared(BlockState& block, uintptr_t address);
 bool in_shared(const BlockState& block, uintptr_t address);  // whether it is shared memory of the block's cluster
 
 // A kernel launch or a copy, identified by the serials of its blocks.
-struct PastLaunch {
+struct PastLaunch : WorkPlace {
     uint32_t first_serial;
     uint32_t blocks;
     uint3 grid, block, cluster;
-    // The name of the operation, and its position in the order of its stream.
-    unsigned kernel;
-    const char* call;  // name of the API function; null for a kernel
-    const void* address;
-    unsigned stream;
-    uint32_t lane;
-    uint32_t number;
+    unsigned kernel;  // for a kernel: its index in the report
 };
 // Assigns serials to the blocks of a launch. Returns false when it has more blocks than there are serials.
 bool begin_serials(PastLaunch launch);

@@ -72,12 +72,8 @@ void find_overlap(const Launch& launch) {
 
 PastLaunch described(unsigned kernel) {
     PastLaunch launch = {};
+    static_cast<WorkPlace&>(launch) = work;
     launch.kernel = kernel;
-    launch.call = work.call;
-    launch.address = work.address;
-    launch.stream = work.stream;
-    launch.lane = work.lane;
-    launch.number = work.number;
     return launch;
 }
 
@@ -162,30 +158,15 @@ void mark_cell(ShadowCell& cell, bool write, uint16_t site) {
     }
 }
 
-struct Cells {
-    ShadowCell* first;
-    ShadowCell* end;
-};
-
-// Returns the cells of the region's bytes from the address on, up to the region's end.
-Cells cells_of(const Region& region, uintptr_t address, size_t bytes) {
-    if (!region.cells || bytes == 0) return {nullptr, nullptr};
-    size_t first = (address - region.base) >> region.shift;
-    size_t end = ((address - region.base + bytes - 1) >> region.shift) + 1;
-    size_t count = region.cell_count();
-    return {region.cells + first, region.cells + (end < count ? end : count)};
-}
-
 void access(Region& region, uintptr_t address, size_t bytes, const Accessor& who) {
     if (region.read_only && region.space != Space::constant) return;
     number_work();
     track(region);
-    Cells cells = cells_of(region, address, bytes);
     uint16_t site = who.code ? site_id(who.code) : uint16_t(0);
-    for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) {
-        check_cell(who, region, *cell);
-        mark_cell(*cell, who.write, site);
-    }
+    each_cell(&region, address, bytes, [&](ShadowCell& cell) {
+        check_cell(who, region, cell);
+        mark_cell(cell, who.write, site);
+    });
 }
 
 // Pageable host memory that copies have written to and that the host has not waited for.
@@ -234,17 +215,14 @@ void mark_copies() {
         Region* region = find_region(copy.address);
         if (!region || region->id != copy.region || region->read_only) continue;
         track(*region);
-        Cells cells = cells_of(*region, copy.address, copy.bytes);
-        for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) {
-            // False if a kernel read the cell after the copy: then keep that read.
-            bool latest = cell->reads.serial() <= copy.serial;
-            if (copy.write ? cell->write.serial() <= copy.serial : latest) {
-                Epoch& epoch = copy.write ? cell->write : cell->reads;
-                epoch = Epoch(copy.serial, 1);
-                (copy.write ? cell->write_site : cell->read_site) = copy.site;
+        each_cell(region, copy.address, copy.bytes, [&copy](ShadowCell& cell) {
+            bool latest = cell.reads.serial() <= copy.serial;
+            if (copy.write ? cell.write.serial() <= copy.serial : latest) {
+                (copy.write ? cell.write : cell.reads) = Epoch(copy.serial, 1);
+                (copy.write ? cell.write_site : cell.read_site) = copy.site;
             }
-            if (copy.write && latest) cell->reads = never;
-        }
+            if (copy.write && latest) cell.reads = never;
+        });
     }
     unmarked.clear();
 }
@@ -321,12 +299,14 @@ void work_copies_out(uintptr_t address, size_t bytes) {
     if (!checked) return;
     size_t first = 0, missing = 0;
     if (region->cells) {
-        Cells cells = cells_of(*region, address, bytes);
-        for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) {
-            if (cell->write != never) continue;
-            if (missing == 0) first = static_cast<size_t>(cell - cells.first) << region->shift;
-            missing += size_t(1) << region->shift;
-        }
+        size_t place = 0;
+        each_cell(region, address, bytes, [&](const ShadowCell& cell) {
+            if (cell.write == never) {
+                if (missing == 0) first = place << region->shift;
+                missing += size_t(1) << region->shift;
+            }
+            ++place;
+        });
     } else {
         missing = bytes;
     }
@@ -366,15 +346,13 @@ void work_frees(Region& region, const void* address) {
     if (region.allocated_serial && !came_before(region.allocated_serial))
         report(who, region, region.base, 0, Epoch(region.allocated_serial, 1), site_id(region.allocated_at),
                Access::allocation);
-    Cells cells = cells_of(region, region.base, region.bytes);
-    for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) check_cell(who, region, *cell);
+    each_cell(&region, region.base, region.bytes, [&](const ShadowCell& cell) { check_cell(who, region, cell); });
 }
 
 void host_touches(Region& region, uintptr_t address, size_t bytes, bool write, const void* code) {
     Accessor who = {!in_host_function, write, write ? Access::write : Access::read, code};
     if (in_host_function) return access(region, address, bytes, who);
-    Cells cells = cells_of(region, address, bytes);
-    for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) check_cell(who, region, *cell);
+    each_cell(&region, address, bytes, [&](const ShadowCell& cell) { check_cell(who, region, cell); });
 }
 
 void name_work(Side& side, uint32_t serial) {
