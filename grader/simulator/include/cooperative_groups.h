@@ -176,12 +176,15 @@ class lane_group : public thread_group {
     SIM_INLINE unsigned match_all(T value, int& predicate, ::sim::Site site = SIM_CALLER) const {
         return ranks_of(::sim::match_all(site, mask_, value, &predicate));
     }
+    // The number of this group among those of its partition, and how many there are.
+    SIM_INLINE unsigned meta_group_rank() const { return meta_rank_; }
+    SIM_INLINE unsigned meta_group_size() const { return meta_size_; }
     // The members as a mask of lanes, for the reductions and scans.
     SIM_INLINE unsigned lane_mask() const { return mask_; }
 
   protected:
-    SIM_INLINE lane_group(unsigned mask, unsigned count, unsigned rank)
-        : thread_group(Kind::lanes, mask, count, rank) {}
+    SIM_INLINE lane_group(unsigned mask, unsigned count, unsigned rank, unsigned meta_rank, unsigned meta_size)
+        : thread_group(Kind::lanes, mask, count, rank), meta_rank_(meta_rank), meta_size_(meta_size) {}
 
     // Converts a mask of lanes to a mask of ranks in the group.
     SIM_INLINE unsigned ranks_of(unsigned lanes) const {
@@ -194,6 +197,9 @@ class lane_group : public thread_group {
         }
         return ranks;
     }
+
+  private:
+    unsigned meta_rank_, meta_size_;
 };
 
 // SIZE consecutive lanes, a power of two up to 32.
@@ -208,9 +214,6 @@ class thread_block_tile<SIZE, void> : public lane_group {
   public:
     static constexpr SIM_INLINE unsigned num_threads() { return SIZE; }
     static constexpr SIM_INLINE unsigned size() { return SIZE; }
-    SIM_INLINE unsigned meta_group_rank() const { return meta_rank_; }
-    SIM_INLINE unsigned meta_group_size() const { return meta_size_; }
-
     template <typename T>
     SIM_INLINE T shfl(T value, int source_rank, ::sim::Site site = SIM_CALLER) const {
         return ::sim::shuffle_value(site, ::sim::Shuffle::index, mask_, value, static_cast<unsigned>(source_rank),
@@ -232,12 +235,7 @@ class thread_block_tile<SIZE, void> : public lane_group {
   protected:
     SIM_INLINE thread_block_tile(unsigned meta_rank, unsigned meta_size)
         : lane_group((SIZE == 32 ? ~0u : (1u << (SIZE & 31)) - 1) << (::sim::lane_index() & ~(SIZE - 1)), SIZE,
-                     ::sim::lane_index() & (SIZE - 1)),
-          meta_rank_(meta_rank),
-          meta_size_(meta_size) {}
-
-  private:
-    unsigned meta_rank_, meta_size_;
+                     ::sim::lane_index() & (SIZE - 1), meta_rank, meta_size) {}
 };
 
 template <unsigned int SIZE, typename ParentT>
@@ -266,9 +264,6 @@ struct NewGroup {
 // The lanes of a warp that are active when the group is created.
 class coalesced_group : public lane_group {
   public:
-    SIM_INLINE unsigned meta_group_rank() const { return meta_rank_; }
-    SIM_INLINE unsigned meta_group_size() const { return meta_size_; }
-
     template <typename T>
     SIM_INLINE T shfl(T value, int source_rank, ::sim::Site site = SIM_CALLER) const {
         return from(site, value, static_cast<unsigned>(source_rank) < count_ ? static_cast<unsigned>(source_rank) : 0);
@@ -284,16 +279,13 @@ class coalesced_group : public lane_group {
 
   private:
     SIM_INLINE coalesced_group(unsigned mask, unsigned meta_rank, unsigned meta_size)
-        : lane_group(mask, static_cast<unsigned>(__builtin_popcount(mask)), ::sim::rank_in(mask)),
-          meta_rank_(meta_rank),
-          meta_size_(meta_size) {}
+        : lane_group(mask, static_cast<unsigned>(__builtin_popcount(mask)), ::sim::rank_in(mask), meta_rank,
+                     meta_size) {}
 
     template <typename T>
     SIM_INLINE T from(::sim::Site site, const T& value, unsigned rank) const {
         return ::sim::shuffle_value(site, ::sim::Shuffle::index, mask_, value, ::sim::lane_of_rank(mask_, rank));
     }
-
-    unsigned meta_rank_, meta_size_;
 
     friend struct detail::NewGroup;
 };

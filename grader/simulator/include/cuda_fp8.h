@@ -11,24 +11,8 @@ SIM_NARROW(fp8, e8m0, E8M0, __nv_fp8x2_storage_t, __nv_fp8x4_storage_t, 8)
 
 // ------------------------------------------------------------------------------------------------------- e4m3 and e5m2
 
-namespace sim {
-SIM_INLINE float decode_fp8(unsigned x, __nv_fp8_interpretation_t kind) {
-    return kind == __NV_E4M3 ? E4M3::decode(x & 0xff) : E5M2::decode(x & 0xff);
-}
-}  // namespace sim
-SIM_INLINE __nv_fp8_storage_t __nv_cvt_float_to_fp8(float x, __nv_saturation_t saturate,
-                                                    __nv_fp8_interpretation_t kind) {
-    bool saturates = saturate == __NV_SATFINITE;
-    return static_cast<__nv_fp8_storage_t>(kind == __NV_E4M3 ? ::sim::E4M3::encode(x, saturates, true)
-                                                             : ::sim::E5M2::encode(x, saturates, true));
-}
-SIM_INLINE __nv_fp8_storage_t __nv_cvt_double_to_fp8(double x, __nv_saturation_t saturate,
-                                                     __nv_fp8_interpretation_t kind) {
-    bool saturates = saturate == __NV_SATFINITE;
-    return static_cast<__nv_fp8_storage_t>(kind == __NV_E4M3 ? ::sim::E4M3::encode_double(x, saturates, true)
-                                                             : ::sim::E5M2::encode_double(x, saturates, true));
-}
-SIM_NARROW_CONVERSIONS(fp8, 8, __nv_saturation_t, saturate, __nv_fp8_interpretation_t, kind)
+SIM_NARROW_CONVERSIONS(fp8, 8, E4M3, E5M2, __nv_saturation_t, saturate, __nv_fp8_interpretation_t, kind,
+                       saturate == __NV_SATFINITE, true)
 
 // ---------------------------------------------------------------------------------------------------------------- e8m0
 

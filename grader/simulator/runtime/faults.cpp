@@ -83,37 +83,29 @@ bool in_kernel_code(uintptr_t pc) {
 }
 #endif
 
-uintptr_t program_counter(const void* context) {
-    const auto* user = static_cast<const ucontext_t*>(context);
+// A register in the context of a signal, under the names that it has there.
 #if defined(__linux__) && defined(__x86_64__)
-    return static_cast<uintptr_t>(user->uc_mcontext.gregs[REG_RIP]);
+#define REGISTER(linux_x86_64, linux_arm64, apple_x86_64, apple_arm64) uc_mcontext.gregs[linux_x86_64]
 #elif defined(__linux__) && defined(__aarch64__)
-    return user->uc_mcontext.pc;
+#define REGISTER(linux_x86_64, linux_arm64, apple_x86_64, apple_arm64) uc_mcontext.linux_arm64
 #elif defined(__APPLE__) && defined(__x86_64__)
-    return user->uc_mcontext->__ss.__rip;
+#define REGISTER(linux_x86_64, linux_arm64, apple_x86_64, apple_arm64) uc_mcontext->__ss.apple_x86_64
 #elif defined(__APPLE__) && defined(__aarch64__)
-    return user->uc_mcontext->__ss.__pc;
-#else
-    (void)user;
-    return 0;
+#define REGISTER(linux_x86_64, linux_arm64, apple_x86_64, apple_arm64) uc_mcontext->__ss.apple_arm64
 #endif
+
+#ifdef REGISTER
+uintptr_t program_counter(const void* context) {
+    return static_cast<uintptr_t>(static_cast<const ucontext_t*>(context)->REGISTER(REG_RIP, pc, __rip, __pc));
 }
 
 uintptr_t stack_pointer(const void* context) {
-    const auto* user = static_cast<const ucontext_t*>(context);
-#if defined(__linux__) && defined(__x86_64__)
-    return static_cast<uintptr_t>(user->uc_mcontext.gregs[REG_RSP]);
-#elif defined(__linux__) && defined(__aarch64__)
-    return user->uc_mcontext.sp;
-#elif defined(__APPLE__) && defined(__x86_64__)
-    return user->uc_mcontext->__ss.__rsp;
-#elif defined(__APPLE__) && defined(__aarch64__)
-    return user->uc_mcontext->__ss.__sp;
-#else
-    (void)user;
-    return ~static_cast<uintptr_t>(0);
-#endif
+    return static_cast<uintptr_t>(static_cast<const ucontext_t*>(context)->REGISTER(REG_RSP, sp, __rsp, __sp));
 }
+#else
+uintptr_t program_counter(const void*) { return 0; }
+uintptr_t stack_pointer(const void*) { return ~static_cast<uintptr_t>(0); }
+#endif
 
 // Forwards a fault that does not belong to the launch: in another thread, or in host code.
 void pass_on(int signal, siginfo_t* info, void* context) {

@@ -240,6 +240,13 @@ cudaError_t copy_part(const char* call, const void* symbol, size_t offset, bool 
     return copy_rows(call, rows, kind, stream, async, caller);
 }
 
+cudaError_t allocate_in_order(const char* call, void** pointer, size_t bytes, cudaStream_t stream, const void* caller) {
+    Operation operation = {OperationKind::allocation, call, caller};
+    operation.pointer = pointer;
+    operation.rows.width = bytes;
+    return streams::submit(operation, stream);
+}
+
 }  // namespace
 
 extern "C" {
@@ -250,17 +257,11 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
 }
 
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
-    Operation operation = {OperationKind::allocation, "cudaMallocAsync", CALLER};
-    operation.pointer = pointer;
-    operation.rows.width = bytes;
-    return streams::submit(operation, stream);
+    return allocate_in_order("cudaMallocAsync", pointer, bytes, stream, CALLER);
 }
 
 cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t, cudaStream_t stream) {
-    Operation operation = {OperationKind::allocation, "cudaMallocFromPoolAsync", CALLER};
-    operation.pointer = pointer;
-    operation.rows.width = bytes;
-    return streams::submit(operation, stream);
+    return allocate_in_order("cudaMallocFromPoolAsync", pointer, bytes, stream, CALLER);
 }
 
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned int) {
@@ -329,48 +330,25 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     return streams::submit(operation, stream);
 }
 
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-    return copy_rows("cudaMemcpy", one_row(to, from, bytes), kind, nullptr, false, CALLER);
-}
-
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-    check_stream("cudaMemcpyAsync", stream, CALLER);
-    return copy_rows("cudaMemcpyAsync", one_row(to, from, bytes), kind, stream, true, CALLER);
-}
-
-cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
-                         cudaMemcpyKind kind) {
-    Rows rows = {to, to_pitch, from, from_pitch, width, height, 0};
-    return copy_rows("cudaMemcpy2D", rows, kind, nullptr, false, CALLER);
-}
-
-cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                              size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-    check_stream("cudaMemcpy2DAsync", stream, CALLER);
-    Rows rows = {to, to_pitch, from, from_pitch, width, height, 0};
-    return copy_rows("cudaMemcpy2DAsync", rows, kind, stream, true, CALLER);
-}
-
-cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
-    return fill_rows("cudaMemset", one_row(pointer, nullptr, bytes, value), nullptr, CALLER);
-}
-
-cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
-    check_stream("cudaMemsetAsync", stream, CALLER);
-    return fill_rows("cudaMemsetAsync", one_row(pointer, nullptr, bytes, value), stream, CALLER);
-}
-
-cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
-    Rows rows = {pointer, pitch, nullptr, 0, width, height, value};
-    return fill_rows("cudaMemset2D", rows, nullptr, CALLER);
-}
-
-cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
-                              cudaStream_t stream) {
-    check_stream("cudaMemset2DAsync", stream, CALLER);
-    Rows rows = {pointer, pitch, nullptr, 0, width, height, value};
-    return fill_rows("cudaMemset2DAsync", rows, stream, CALLER);
-}
+// A copy or a fill, and its asynchronous form, which takes a stream as well.
+#define COPY(NAME, ROWS, ...)                                                                      \
+    cudaError_t NAME(__VA_ARGS__) { return copy_rows(#NAME, ROWS, kind, nullptr, false, CALLER); } \
+    cudaError_t NAME##Async(__VA_ARGS__, cudaStream_t stream) {                                    \
+        check_stream(#NAME "Async", stream, CALLER);                                               \
+        return copy_rows(#NAME "Async", ROWS, kind, stream, true, CALLER);                         \
+    }
+#define FILL(NAME, ROWS, ...)                                                         \
+    cudaError_t NAME(__VA_ARGS__) { return fill_rows(#NAME, ROWS, nullptr, CALLER); } \
+    cudaError_t NAME##Async(__VA_ARGS__, cudaStream_t stream) {                       \
+        check_stream(#NAME "Async", stream, CALLER);                                  \
+        return fill_rows(#NAME "Async", ROWS, stream, CALLER);                        \
+    }
+COPY(cudaMemcpy, one_row(to, from, bytes), void* to, const void* from, size_t bytes, cudaMemcpyKind kind)
+COPY(cudaMemcpy2D, (Rows{to, to_pitch, from, from_pitch, width, height, 0}), void* to, size_t to_pitch,
+     const void* from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind)
+FILL(cudaMemset, one_row(pointer, nullptr, bytes, value), void* pointer, int value, size_t bytes)
+FILL(cudaMemset2D, (Rows{pointer, pitch, nullptr, 0, width, height, value}), void* pointer, size_t pitch, int value,
+     size_t width, size_t height)
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
     *sandbox::result(free_bytes) = arena::free_bytes();

@@ -102,15 +102,16 @@ SIM_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b)
 #define rhypotf sim_math_rhypotf
 #define fdividef sim_math_fdividef
 
+// The two forms for a float, rsqrt(float) and rsqrtf: the result for a double, rounded.
+#define SIM_FLOAT_FORMS(name)                                                                   \
+    SIM_INLINE float name(float a) { return static_cast<float>(name(static_cast<double>(a))); } \
+    SIM_INLINE float name##f(float a) { return name(a); }
 SIM_INLINE double rsqrt(double a) { return 1.0 / ::sqrt(a); }
-SIM_INLINE float rsqrt(float a) { return static_cast<float>(1.0 / ::sqrt(static_cast<double>(a))); }
-SIM_INLINE float rsqrtf(float a) { return rsqrt(a); }
+SIM_FLOAT_FORMS(rsqrt)
 SIM_INLINE double rcbrt(double a) { return 1.0 / ::cbrt(a); }
-SIM_INLINE float rcbrt(float a) { return static_cast<float>(1.0 / ::cbrt(static_cast<double>(a))); }
-SIM_INLINE float rcbrtf(float a) { return rcbrt(a); }
+SIM_FLOAT_FORMS(rcbrt)
 SIM_INLINE double exp10(double a) { return ::pow(10.0, a); }
-SIM_INLINE float exp10(float a) { return static_cast<float>(::pow(10.0, static_cast<double>(a))); }
-SIM_INLINE float exp10f(float a) { return exp10(a); }
+SIM_FLOAT_FORMS(exp10)
 
 // sin and cos of pi * a: a is reduced exactly, so sinpi(1e6 + 0.5) is right.
 inline double sinpi(double a) {
@@ -121,10 +122,8 @@ inline double cospi(double a) {
     double turns = a - 2.0 * ::rint(a * 0.5);
     return ::cos(turns * 3.14159265358979323846);
 }
-SIM_INLINE float sinpi(float a) { return static_cast<float>(sinpi(static_cast<double>(a))); }
-SIM_INLINE float cospi(float a) { return static_cast<float>(cospi(static_cast<double>(a))); }
-SIM_INLINE float sinpif(float a) { return sinpi(a); }
-SIM_INLINE float cospif(float a) { return cospi(a); }
+SIM_FLOAT_FORMS(sinpi)
+SIM_FLOAT_FORMS(cospi)
 
 // The stores are here rather than in the C library, so that the checks see them.
 SIM_INLINE void sincos(double a, double* sine, double* cosine) {
@@ -146,8 +145,7 @@ SIM_INLINE void sincospif(float a, float* sine, float* cosine) {
 }
 SIM_INLINE void sincospi(float a, float* sine, float* cosine) { sincospif(a, sine, cosine); }
 SIM_INLINE double normcdf(double a) { return 0.5 * ::erfc(a * -0.70710678118654752440); }
-SIM_INLINE float normcdf(float a) { return static_cast<float>(normcdf(static_cast<double>(a))); }
-SIM_INLINE float normcdff(float a) { return normcdf(a); }
+SIM_FLOAT_FORMS(normcdf)
 
 // Inverses of erfc, erf and normcdf. Halley's method starts at the approximation 26.2.22 of Abramowitz and Stegun,
 // Handbook of Mathematical Functions, whose error is below 0.003.
@@ -171,12 +169,10 @@ inline double erfinv(double a) {
     return x;
 }
 SIM_INLINE double normcdfinv(double a) { return -1.41421356237309504880 * erfcinv(2.0 * a); }
-SIM_INLINE float erfcinv(float a) { return static_cast<float>(erfcinv(static_cast<double>(a))); }
-SIM_INLINE float erfcinvf(float a) { return erfcinv(a); }
-SIM_INLINE float erfinv(float a) { return static_cast<float>(erfinv(static_cast<double>(a))); }
-SIM_INLINE float erfinvf(float a) { return erfinv(a); }
-SIM_INLINE float normcdfinv(float a) { return static_cast<float>(normcdfinv(static_cast<double>(a))); }
-SIM_INLINE float normcdfinvf(float a) { return normcdfinv(a); }
+SIM_FLOAT_FORMS(erfcinv)
+SIM_FLOAT_FORMS(erfinv)
+SIM_FLOAT_FORMS(normcdfinv)
+#undef SIM_FLOAT_FORMS
 SIM_INLINE float norm4df(float a, float b, float c, float d) {
     return static_cast<float>(
         ::sqrt(static_cast<double>(a) * static_cast<double>(a) + static_cast<double>(b) * static_cast<double>(b) +

@@ -134,9 +134,23 @@ struct NarrowFour {
         __nv_##width##x4_##name() = default;                                                                \
     };
 
-// Conversions between numbers of a width (fp4, fp6, fp8) and half, bfloat16 and pairs of them. They call the
-// conversions of one float and of one double, whose other parameters are `first` and `second`, and sim::decode_<width>.
-#define SIM_NARROW_CONVERSIONS(width, stride, First, first, Second, second)                                        \
+// Conversions of numbers of a width (fp4, fp6, fp8) from and to float, double, half, bfloat16 and pairs. `first` and
+// `second` are CUDA's parameters after the number: the `kind`, and how to round or saturate, from which `saturates` and
+// `to_nearest` follow. The kind is Zero if it is 0, and else One.
+#define SIM_NARROW_CONVERSIONS(width, stride, Zero, One, First, first, Second, second, saturates, to_nearest)      \
+    namespace sim {                                                                                                \
+    SIM_INLINE float decode_##width(unsigned x, __nv_##width##_interpretation_t kind) {                            \
+        return kind ? One::decode(x & 0xff) : Zero::decode(x & 0xff);                                              \
+    }                                                                                                              \
+    }                                                                                                              \
+    SIM_INLINE __nv_##width##_storage_t __nv_cvt_float_to_##width(float x, First first, Second second) {           \
+        return static_cast<__nv_##width##_storage_t>(kind ? ::sim::One::encode(x, saturates, to_nearest)           \
+                                                          : ::sim::Zero::encode(x, saturates, to_nearest));        \
+    }                                                                                                              \
+    SIM_INLINE __nv_##width##_storage_t __nv_cvt_double_to_##width(double x, First first, Second second) {         \
+        return static_cast<__nv_##width##_storage_t>(kind ? ::sim::One::encode_double(x, saturates, to_nearest)    \
+                                                          : ::sim::Zero::encode_double(x, saturates, to_nearest)); \
+    }                                                                                                              \
     SIM_INLINE __nv_##width##_storage_t __nv_cvt_halfraw_to_##width(__half_raw x, First first, Second second) {    \
         return __nv_cvt_float_to_##width(__half2float(__half(x)), first, second);                                  \
     }                                                                                                              \
