@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.course import course_root
-from grader.course.task import Bar, Case, Exercise, Input, Output, between, normal
+from grader.course.task import Bar, Case, Exercise, between
 from grader.execution.jail import compiling, imports
 from grader.execution.runner import client, tiers
 from grader.execution.submission_sandbox import compiler_conditions, instrumentation_bypass
@@ -22,6 +22,7 @@ from grader.frontend.toolchain.cache import cache_folder
 from grader.judge import check
 from grader.verdict import Verdict
 from tests.seeds import SEED
+from tests.twice import twice
 
 HERE = Path(__file__).parent
 SECRET = "somebody_elses_work"
@@ -79,18 +80,11 @@ _why_not: dict[str, str] = {}
 
 def exercise(timeout: float = LONG_SECONDS) -> Exercise:
     """Return an exercise whose task is out = 2 x."""
-    return Exercise(
-        title="Twice",
-        summary="out = 2 x",
-        launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
-        inputs={"x": Input("n", normal(mean=1.0))},
-        outputs={"out": Output("n")},
-        reference=lambda x: 2 * x,
+    return twice(
         cases=[Case("some", n=100), Case("any", n=between(65, 200))],
         efficient=Case("counted", n=512),
         bars=[Bar("global_bytes / minimum", at_most=1.1), Bar("launches", at_most=1)],
         timeout=timeout,
-        name="day00_tests/twice",
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from grader.course import Course
 from tests.small_course import write_course
+from tests.twice import KERNEL
 
 TASKS = """
 from grader.course.task import Case, Exercise, Input, Output, between, normal
@@ -18,14 +19,6 @@ twice = Exercise(
     inputs={"x": Input("n", normal(mean=1.0))}, outputs={"out": Output("n")}, reference=lambda x: 2 * x,
     cases=[Case("some", n=100), Case("any", n=between(65, 200))], timeout=2.0,
 )
-"""
-KERNEL = """__global__ void twice_kernel(const float* x, float* out, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = 2.0f * x[i];
-}
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) twice_kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}
 """
 
 

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 import grader.verdict as v
-from grader.course.task import Bar, Case, Exercise, Input, Output, between, normal
+from grader.course.task import Bar, Case, Exercise, between
 from grader.execution.runner import gpu
 from grader.judge import check, driver
 from grader.judge.cases import CasePool
@@ -22,6 +22,7 @@ from grader.verdict.wording.findings import message
 from grader.verdict.wording.results import results
 from tests.execution.runner.fake_driver import FakeDriver
 from tests.seeds import SEED
+from tests.twice import twice
 
 HEAD = "#include <cuda_runtime.h>\n"
 KERNEL = """__global__ void twice_kernel(const float* x, float* out, int n) {
@@ -38,20 +39,13 @@ RIGHT = "if (i < n) out[i] = 2.0f * x[i];"
 
 def exercise(**changes) -> Exercise:
     description = dict(
-        title="Twice",
-        summary="out = 2 x",
-        launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
-        inputs={"x": Input("n", normal(mean=1.0))},
-        outputs={"out": Output("n")},
-        reference=lambda x: 2 * x,
         cases=[Case("empty", n=0), Case("one", n=1), Case("some", n=100), Case("any", n=between(65, 200))],
         efficient=Case("counted", n=1024),
         bars=[Bar("global_bytes / minimum", at_most=1.1), Bar("launches", at_most=1)],
         points=10,
         timeout=5.0,
-        name="day00_tests/twice",
     )
-    return Exercise(**{**description, **changes})
+    return twice(**{**description, **changes})
 
 
 @pytest.mark.parametrize(("needed", "says"), [("sm_90", "sm_90 or newer"), ("sm_90a", "sm_90 only")])

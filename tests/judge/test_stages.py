@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from grader.course.task import Bar, Case, Exercise, Input, Output, normal
+from grader.course.task import Bar, Case, Exercise, Output, normal
 from grader.execution.submission_sandbox.plausible_report import implausible, too_little
 from grader.judge.cases import Run
 from grader.judge.correct import judge_correct
@@ -17,23 +17,14 @@ from grader.judge.safe import judge_safe
 from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, Finding, KernelResources, OutputResult
 from grader.verdict.findings.host import CountedBytes, HostBytes
+from tests.twice import twice
 
 GOOD = {"launches": 1.0, "global_written_bytes": 400.0, "global_read_bytes": 400.0, "global_bytes": 800.0}
 
 
 def task(**more: Any) -> Exercise:
     """Return the task out = 2 x."""
-    described: dict[str, Any] = {
-        "summary": "out = 2 x",
-        "launchers": "void twice(const float* x, float* out, int n, cudaStream_t stream)",
-        "inputs": {"x": Input("n", normal())},
-        "outputs": {"out": Output("n")},
-        "reference": lambda x: 2 * x,
-        "cases": [Case("some", n=100)],
-        "bars": [Bar("global_bytes / minimum", at_most=1.1)],
-        "name": "day00_tests/twice",
-    }
-    return Exercise(**{**described, **more})
+    return twice(**{"bars": [Bar("global_bytes / minimum", at_most=1.1)], **more})
 
 
 def report(**totals: float | None) -> Any:

@@ -27,6 +27,7 @@ from grader.setup.errors import GraderError
 from grader.verdict import PASSED, Timing
 from tests.execution.runner.test_runner import exercise
 from tests.judge.timing.host_memory import HostMemory
+from tests.twice import KERNEL
 
 
 def report(device: str = "cuda", median: float = 10.0, gpu: str = "NVIDIA H200") -> b.BenchReport:
@@ -196,15 +197,6 @@ twice = Exercise(
     flops=lambda d: d["n"],
     torch_baseline=lambda x: 2 * x,
 )
-"""
-KERNEL = """#include <cuda_runtime.h>
-__global__ void kernel(const float* x, float* out, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = 2.0f * x[i];
-}
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    kernel<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
-}
 """
 
 

@@ -16,6 +16,7 @@ from grader.judge.timing.floor import Limits
 from grader.judge.timing.grid import Row, plan, read_rows, run_grid
 from grader.report.grid_plot import kernels, ratios, save_plot, series
 from grader.setup.errors import GraderError
+from tests.twice import KERNEL
 
 WITH_GRID = [entry for entry in Course().exercises if entry.load().grid is not None]
 
@@ -174,15 +175,6 @@ twice = Exercise(
         rivals={"unsupported": unsupported, "slow": slow, "fast": fast},
     ),
 )
-"""
-KERNEL = """#include <cuda_runtime.h>
-__global__ void kernel(const float* x, float* out, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = 2.0f * x[i];
-}
-extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    kernel<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
-}
 """
 
 

@@ -18,7 +18,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from grader.course.task import Bench, Case, Exercise, Input, Output, TimeBar, normal
+from grader.course.task import Bench, Exercise, Output, TimeBar, normal
 from grader.execution.build.build import compile_kernel
 from grader.execution.jail.running import NO_JAIL
 from grader.execution.runner.client import Child
@@ -33,6 +33,7 @@ from grader.report.timings import render_timings
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Timing
 from grader.verdict.wording import stages
 from tests.judge.timing.host_memory import HostMemory
+from tests.twice import twice
 
 HEAD = """
 #include <cuda_runtime.h>
@@ -53,17 +54,7 @@ extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { 
 
 def task(**more: Any) -> Exercise:
     """Return the task out = 2 x."""
-    described: dict[str, Any] = {
-        "summary": "out = 2 x",
-        "launchers": "void twice(const float* x, float* out, int n, cudaStream_t stream)",
-        "inputs": {"x": Input("n", normal(mean=1.0))},
-        "outputs": {"out": Output("n")},
-        "reference": lambda x: 2 * x,
-        "cases": [Case("some", n=100)],
-        "bench": [Bench("small", n=1000), Bench("large", n=5001)],
-        "name": "day00_tests/twice",
-    }
-    return Exercise(**{**described, **more})
+    return twice(**{"bench": [Bench("small", n=1000), Bench("large", n=5001)], **more})
 
 
 def measure(tmp_path: Path, text: str, exercise: Exercise | None = None, limits: Limits | None = None) -> list:
@@ -278,7 +269,6 @@ def test_tensor_cores_multiply_eight_bits_twice_as_fast() -> None:
 
 def test_an_accumulated_output_is_reset_for_each_set(tmp_path: Path) -> None:
     exercise = task(
-        launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
         outputs={"out": Output("n", inout=True, start=normal())},
         reference=lambda x, out: out + x,
     )
