@@ -1,9 +1,10 @@
 """Find recorded figures that are older than the sources that they depend on.
 
 ``python -m tests.records`` lists each stale source of ``lessons/records.toml`` with the command that measures again.
-``python -m tests.records --same-code REVISION`` renews digests without a GPU where only names or comments changed. With
-nvcc it compiles each stale CUDA file twice: as it was at REVISION, whose digest must be the recorded one, and as it is
-now. If the machine code is the same, it renews the digest.
+``python -m tests.records --same-code REVISION`` renews digests without a GPU where only names or comments changed, or
+kernels for other sizes were added. With nvcc it compiles each stale CUDA file twice: as it was at REVISION, whose
+digest must be the recorded one, and as it is now. If the machine code of each kernel is still there, it renews the
+digest. It does not compare the host's code: read the change of the launchers first.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,8 +115,8 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def machine_code(folder: Path, file: str) -> list[bytes]:
-    """Return the machine code of each function of a CUDA file below ``folder``, for the architecture that it needs.
+def machine_code(folder: Path, file: str) -> Counter[bytes]:
+    """Return the machine code of the functions of a CUDA file below ``folder``, for the architecture that it needs.
 
     Names of functions are left out, because they contain the names of parameter types, which may be renamed.
     """
@@ -125,7 +127,7 @@ def machine_code(folder: Path, file: str) -> list[bytes]:
         subprocess.run([*compiler, "-o", str(cubin), str(folder / file)], check=True, capture_output=True)
         with cubin.open("rb") as stream:
             sections = ELFFile(stream).iter_sections()
-            return sorted(section.data() for section in sections if section.name.startswith(".text."))
+            return Counter(section.data() for section in sections if section.name.startswith(".text."))
 
 
 def renew(root: Path, revision: str) -> int:
@@ -146,7 +148,7 @@ def renew(root: Path, revision: str) -> int:
             if report.get("sources", {}).get(item.source) != digest(old, then / "lessons"):
                 continue
             if item.source not in compared:
-                compared[item.source] = machine_code(then, item.source) == machine_code(root, item.source)
+                compared[item.source] = not machine_code(then, item.source) - machine_code(root, item.source)
                 print(f"{item.source}: {'the same code' if compared[item.source] else 'different code'}", flush=True)
             if compared[item.source]:
                 report["sources"][item.source] = digest(new, root / "lessons")
