@@ -117,7 +117,7 @@ class FindingReader:
 
     def _loop_around(self, place: Location) -> str:
         """Return the first line of the loop that does not end, if the source shows it."""
-        line = endless_loop(self.places.file_text(place), place.line)
+        line = endless_loop(self.places.file_text(place), place.line, place.in_kernel)
         return f"{Path(place.file).name}:{line}" if line else ""
 
     def _placed(self, waiting: Waiting) -> Waiting:

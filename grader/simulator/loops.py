@@ -2,7 +2,7 @@
 
 A thread is often stopped in an inner loop that does end. A loop that counts a variable up or down to a bound, and does
 not assign the variable otherwise, is assumed to end. The innermost loop that does not count in this way is reported as
-endless.
+endless. It may call the function in which the thread was stopped.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from grader.frontend.functions import Function, collect
+from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.tokens import Source, Token, Tokens, closing, join
 
 MOST_CHARACTERS = 1 << 20
@@ -31,13 +33,53 @@ class _Loop:
     body: Sequence[Token]
 
 
-def endless_loop(text: str, line: int) -> int:
-    """Return the first line of the endless loop around a line; 0 if no such loop is known."""
+def endless_loop(text: str, line: int, in_kernel: int = 0) -> int:
+    """Return the first line of the endless loop around a line; 0 if no such loop is known.
+
+    If no loop around the line is endless, it is one around a call of the function. ``in_kernel``: the kernel's line
+    where the function was inlined, 0 if it was not.
+    """
     if len(text) > MOST_CHARACTERS:
         return 0
     source = Source(text)
-    around = [loop for loop in _loops(source) if loop.first <= line <= loop.last]
-    return next((loop.first for loop in reversed(around) if not _ends(loop)), 0)
+    endless = [loop for loop in _loops(source) if not _ends(loop)]
+    if found := _around(endless, line) or _around(endless, in_kernel):
+        return found
+    functions: list[Function] = []
+    try:
+        collect(source, source.tokens, functions, set())
+    except RewriteError:  # too much code to search
+        return 0
+    callers = _around_calls(source, [f for f in functions if f.body], endless, line, set())
+    return callers.pop() if len(callers) == 1 else 0
+
+
+def _around(loops: Sequence[_Loop], line: int) -> int:
+    """Return the first line of the innermost of these loops around a line; 0 if there is none."""
+    return next((loop.first for loop in reversed(loops) if loop.first <= line <= loop.last), 0)
+
+
+def _around_calls(
+    source: Source, functions: Sequence[Function], loops: Sequence[_Loop], line: int, seen: set[str]
+) -> set[int]:
+    """Return the first lines of the innermost loops around the calls of the function around a line."""
+    tokens = source.tokens
+    name = next((f.name for f in functions if _line(source, f.body[0]) <= line <= _line(source, f.body[-1])), "")
+    if not name or name in seen:
+        return set()
+    seen.add(name)
+    found = set()
+    for function in functions:
+        for i in function.body[:-1] if function.name != name else ():
+            if tokens[i].text == name and tokens[i + 1].text in ("(", "<"):
+                called_at = _line(source, i)
+                loop = _around(loops, called_at)
+                found |= {loop} if loop else _around_calls(source, functions, loops, called_at, seen)
+    return found
+
+
+def _line(source: Source, index: int) -> int:
+    return source.line(source.tokens[index].start)
 
 
 def _loops(source: Source) -> Iterator[_Loop]:

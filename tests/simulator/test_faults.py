@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+from grader.simulator.report import Report
+from grader.verdict.findings.barriers import EndlessLoop
+from tests.simulator.harness import SimulatedKernel
 
 ILLEGAL_ADDRESS, TIMEOUT, ASSERT, STACK, MISALIGNED, FAILURE = 700, 702, 710, 714, 716, 719
 
@@ -73,6 +79,41 @@ def test_infinite_loops(faults, launcher, workers):
     """Check only that the kernels end, because their time depends on the machine's load."""
     faults.configure(workers=workers, watchdog_seconds=0.3)
     assert faults(launcher, ints()).error == TIMEOUT
+
+
+ENDLESS = """__device__ __noinline__ float sum(const float* x) {
+    float s = 0;
+    for (int j = 0; j < 4; ++j) s += x[j];
+    return s;
+}
+__global__ void no_access_kernel(float* x, int n) {
+    float s = 0;
+    for (unsigned i = n; i >= 0; --i) s += i;
+    x[0] = s;
+}
+__global__ void calls_kernel(float* x, int n) {
+    int i = 0;
+    while (i < n) x[4] = sum(x);
+}
+extern "C" void no_access(float* x, int n, cudaStream_t stream) { no_access_kernel<<<1, 1, 0, stream>>>(x, n); }
+extern "C" void calls(float* x, int n, cudaStream_t stream) { calls_kernel<<<1, 1, 0, stream>>>(x, n); }
+"""
+
+
+@pytest.mark.parametrize(("launcher", "lines", "loop"), [("no_access", {8}, 8), ("calls", {3, 13}, 13)])
+def test_the_endless_loop_is_named(tmp_path: Path, launcher: str, lines: set[int], loop: int) -> None:
+    """Name the loop and a line in it, where the loop accesses no memory or calls a function."""
+    file = tmp_path / "endless.cu"
+    file.write_text(ENDLESS)
+    kernel = SimulatedKernel(file, checks=True)
+    kernel.configure(watchdog_seconds=0.3)
+    try:
+        outcome = kernel(launcher, np.zeros(8, dtype=np.float32), 1)
+    finally:
+        kernel.configure(watchdog_seconds=10)
+    (finding,) = Report.from_json(json.dumps(outcome.report), kernel.built.library, file).findings
+    assert outcome.error == TIMEOUT and finding.kind == "infinite_loop"
+    assert finding.line in lines and finding.payload == EndlessLoop(reason="", loop=f"endless.cu:{loop}")
 
 
 def test_unsuccessful_polls_are_counted_not_timed(faults):

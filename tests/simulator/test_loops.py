@@ -76,3 +76,36 @@ def test_loops_without_braces_and_do_loops() -> None:
 @pytest.mark.parametrize("text", ["", "for", "for (", "while (1", "do", "do {} while", "for (;;", "}} while ("])
 def test_text_that_is_not_code_has_at_most_one_loop(text: str) -> None:
     assert endless_loop(text, 1) in (0, 1)
+
+
+CALLS = """__device__ float sum(const float* x) {
+    float s = 0;
+    for (int j = 0; j < 4; ++j) s += x[j];
+    return s;
+}
+template <int kWidth>
+__device__ float mean(const float* x) {
+    return sum(x) / kWidth;
+}
+__global__ void f(float* x, int n) {
+    int i = 0;
+    for (int k = 0; k < n; ++k) x[k] = 0;
+    while (i < n) {
+        x[5] = mean<4>(x);
+    }
+}
+"""
+
+
+def test_the_endless_loop_may_be_around_a_call() -> None:
+    """Find the loop around the call of a function, directly or through another, unless several come into question."""
+    assert endless_loop(CALLS, 3) == endless_loop(CALLS, 8) == 13
+    other = CALLS + "__global__ void g(float* x) {\n    for (;;) {\n        {call};\n    }\n}\n"
+    assert endless_loop(other.replace("{call}", "mean_of(x)"), 3) == 13
+    several = other.replace("{call}", "x[0] = sum(x)")
+    assert endless_loop(several, 3) == 0 and endless_loop(several, 8) == 13
+    assert endless_loop(several, 3, in_kernel=19) == 18  # it was inlined there
+    recursive = (
+        "__device__ int f(int n) {\n    return n ? g(n) : 0;\n}\n__device__ int g(int n) {\n    return f(n);\n}\n"
+    )
+    assert endless_loop(recursive, 2) == 0

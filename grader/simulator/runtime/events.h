@@ -183,7 +183,7 @@ struct Fault {
     FaultKind kind;
     Thread* thread;       // null if unknown, for an infinite loop
     const void* data;     // the accessed address
-    const void* address;  // address of the instruction, or return address of a call into the simulator
+    const void* address;  // behind the instruction: the return address of a call, or a byte of the instruction
     const char* detail;   // a sentence, or null
     bool data_known;      // false: the processor did not report the address, because it is misaligned or not canonical
 };

@@ -195,13 +195,28 @@ const void* on_stack(uintptr_t stack, uintptr_t top) {
     return nullptr;
 }
 
-// Returns the place to report, in the kernel's own code. Inside a function that the kernel has called, this is the
-// first return address on the stack that leads back to the kernel; failing that, the thread's last call of the
-// simulator.
+// Returns whether an address is in a stub of the procedure linkage table: a jump to a function of another library, whose
+// return address is on the top of the stack. The stub has no source line.
+bool in_stub(uintptr_t pc) {
+#if defined(__x86_64__)
+    const auto* code = reinterpret_cast<const unsigned char*>(pc);
+    if (!memcmp(code, "\xf3\x0f\x1e\xfa", 4)) code += 4;  // endbr64
+    if (*code == 0xf2) ++code;                            // bnd
+    return code[0] == 0xff && code[1] == 0x25;            // jmp *offset(%rip)
+#else
+    (void)pc;
+    return false;
+#endif
+}
+
+// Returns the place to report, in the kernel's own code, as a return address: behind the instruction. Inside a function
+// that the kernel has called, this is the first return address on the stack that leads back to the kernel; failing
+// that, the thread's last call of the simulator.
 const void* place_of(const void* context, const Worker& worker) {
     uintptr_t pc = program_counter(context);
     const Thread* thread = current_thread;
-    if (in_kernel_code(pc) || !thread || !worker.fiber) return reinterpret_cast<const void*>(pc);
+    if (in_kernel_code(pc) && !in_stub(pc)) return reinterpret_cast<const void*>(pc + 1);
+    if (!thread || !worker.fiber) return reinterpret_cast<const void*>(pc);
     uintptr_t low = reinterpret_cast<uintptr_t>(worker.fiber->low);
     uintptr_t top = reinterpret_cast<uintptr_t>(worker.fiber->top);
     uintptr_t stack = stack_pointer(context);
@@ -277,7 +292,7 @@ void on_tick(int, siginfo_t*, void* context) {
     worker->alone_ticks = alone ? worker->alone_ticks + 1 : 0;
     if (in_kernel && worker->alone_ticks >= (checked ? alone_ticks_checked : alone_ticks_plain)) {
         worker->alone_ticks = 0;
-        thread->call_address = reinterpret_cast<const void*>(pc);
+        thread->call_address = place_of(context, *worker);
         worker->spin_rounds += spin_patience;  // exceed the limit, so that another block starts
         spin(*thread);
     }
@@ -315,8 +330,7 @@ const void* place_in_program(const void* context, uintptr_t top) {
     Worker* worker = current_worker;
     if (worker && worker->grid && current_thread) return place_of(context, *worker);
     uintptr_t pc = program_counter(context);
-    if (in_kernel_code(pc))
-        return reinterpret_cast<const void*>(pc + 1);  // callers expect a return address, behind the instruction
+    if (in_kernel_code(pc)) return reinterpret_cast<const void*>(pc + 1);
     if (top) return on_stack(stack_pointer(context), top);
 #if defined(__linux__)
     pthread_attr_t attributes;

@@ -125,21 +125,6 @@ void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail
 
 namespace {
 
-// Returns whether `fault.address` is the faulting instruction itself, rather than a return address.
-bool is_exact(const Fault& fault) {
-    switch (fault.kind) {
-        case FaultKind::illegal_address:
-        case FaultKind::misaligned_address:
-        case FaultKind::stack_overflow:
-        case FaultKind::infinite_loop:
-        case FaultKind::division_by_zero:
-        case FaultKind::illegal_instruction:
-            return fault.address && !(fault.thread && fault.address == fault.thread->call_address);
-        default:
-            return false;
-    }
-}
-
 bool same_library(const void* a, const void* b) {
     Dl_info of_a, of_b;
     return dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
@@ -173,9 +158,6 @@ void fault(Launch& launch, const Fault& fault) {
         return;
     }
     const void* address = fault.address;
-    // Readers of findings expect return addresses, which point behind the call. The address of a faulting instruction
-    // points at it, so add 1.
-    if (is_exact(fault)) address = static_cast<const char*>(address) + 1;
     if (fault.kind == FaultKind::stack_overflow && fault.thread) {
         if (const void* place = last_place_on_stack(fault)) address = place;
     }
