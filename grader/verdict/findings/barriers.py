@@ -201,7 +201,7 @@ KINDS = (
         name="barrier_after_exit",
         title="barrier after threads have exited",
         text=_exited,
-        why="CUDA requires that all threads of a block reach __syncthreads().",
+        why="CUDA requires that all threads of a block reach __syncthreads() or grid.sync().",
         fix="Guard the work instead of returning early (if (i < n) {{ ... }}), and let all threads reach the barrier.",
         look="the barrier that some threads never reach",
         sample=ExitedThreads(exited=24, threads=128),

@@ -281,10 +281,14 @@ void grid_dependency_waited(Thread& thread) {
 void grid_sync() {
     each_worker([](WorkerState& worker) {
         for (BlockState* block : worker.blocks) {
-            for (unsigned w = 0; w < block->block->warp_count; ++w)
-                settle_lanes(block->warps[w], ~block->block->warps[w].exited & block->block->warps[w].existing);
+            unsigned participants[max_warps_per_block] = {};
+            for (unsigned w = 0; w < block->block->warp_count; ++w) {
+                participants[w] = block->block->warps[w].at_barrier[grid_number].arrived;
+                settle_lanes(block->warps[w], participants[w]);
+            }
             if (is_recorded(*block->block)) record_barrier(*block->block, grid_number);
             flush_block(*block);
+            check_exits(*block, participants);
             ++block->foreign_reads;
         }
     });
