@@ -1,4 +1,5 @@
 // Launches a kernel with arguments that suites.py knows nothing about: an array for a pointer, a given number for the rest.
+// A class is zero or, on request, filled with pointers to arrays.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -12,10 +13,23 @@ namespace launcher {
 
 constexpr size_t kArrayBytes = size_t(4) << 20;
 constexpr size_t kPointers = 64;  // in an array of pointers
-constexpr size_t kSharedBytes = 16 << 10;
 constexpr unsigned kMaxThreads = 1024;
 
-// Returns an array of zeros, or of the numbers 0, 1, 2, ... if the second argument of the program is "index".
+// The program's arguments: a number, and the words "index" (arrays are 0, 1, 2, ... instead of zeros) and "pointers" (of
+// classes).
+struct Words {
+    long number = 0;
+    bool index = false, pointers = false;
+
+    Words(int count, char** words) {
+        if (count > 1) number = std::atol(words[1]);
+        for (int i = 2; i < count; ++i) {
+            index |= std::strcmp(words[i], "index") == 0;
+            pointers |= std::strcmp(words[i], "pointers") == 0;
+        }
+    }
+};
+
 template <class T>
 T* array(bool index, size_t bytes) {
     std::vector<char> content(bytes);
@@ -37,17 +51,22 @@ template <class T>
 struct Argument {
     alignas(T) char bytes[sizeof(T)] = {};
 
-    Argument(long value, bool index) {
+    explicit Argument(Words words) {
         if constexpr (std::is_pointer_v<T>) {
             using Element = std::remove_cv_t<std::remove_pointer_t<T>>;
             if constexpr (std::is_function_v<Element>)
                 return;
             else if constexpr (std::is_void_v<Element>)
-                put((T)array<unsigned>(index, kArrayBytes));
+                put((T)array<unsigned>(words.index, kArrayBytes));
             else
-                put((T)array<Element>(index, kArrayBytes));
+                put((T)array<Element>(words.index, kArrayBytes));
         } else if constexpr (std::is_arithmetic_v<T>) {
-            put(T(value));
+            put(T(words.number));
+        } else if (words.pointers) {
+            for (size_t i = 0; i + sizeof(void*) <= sizeof(T); i += sizeof(void*)) {
+                void* pointer = array<unsigned>(words.index, kArrayBytes);
+                std::memcpy(bytes + i, &pointer, sizeof(void*));
+            }
         }
     }
     void put(T value) { std::memcpy(bytes, &value, sizeof(T)); }
@@ -63,12 +82,12 @@ inline dim3 fitting(dim3 block) {
 }
 
 template <class... Parameters>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, long value, bool index, bool cooperative) {
-    void* arguments[] = {nullptr, (new Argument<Parameters>(value, index))->bytes...};
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, Words words, size_t shared, bool cooperative) {
+    void* arguments[] = {nullptr, (new Argument<Parameters>(words))->bytes...};
     block = fitting(block);
-    cudaError_t started =
-        cooperative ? cudaLaunchCooperativeKernel(kernel, grid, block, arguments + 1, kSharedBytes, cudaStream_t(0))
-                    : cudaLaunchKernel(kernel, grid, block, arguments + 1, kSharedBytes, cudaStream_t(0));
+    cudaError_t started = cooperative
+                              ? cudaLaunchCooperativeKernel(kernel, grid, block, arguments + 1, shared, cudaStream_t(0))
+                              : cudaLaunchKernel(kernel, grid, block, arguments + 1, shared, cudaStream_t(0));
     if (started != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) {
         std::printf("the launch failed: %s\n", cudaGetErrorString(cudaGetLastError()));
         std::exit(3);

@@ -1,10 +1,11 @@
 """Measures the checks on suites of labeled CUDA kernels: racy ones that they find, and clean ones that they accuse.
 
-``python -m tests.races.suites SUITES FOLDER [--fetch] [--suite NAME] [--only TEXT] [--seconds 20] [--workers N]
-[--again] [--record]``
+``python -m tests.races.suites FOLDER [--fetch] [--suites FILE] [--suite NAME] [--only TEXT] [--seconds 20]
+[--workers N] [--again] [--record]``
 
-SUITES is a TOML file with a table ``[[suite]]`` for each suite; its keys are the fields of ``Suite``. FOLDER contains
-clones of the repositories, ``OWNER+NAME`` or ``OWNER/NAME``, bare or not. ``--fetch`` clones missing ones from GitHub.
+FOLDER contains clones of the repositories, ``OWNER+NAME`` or ``OWNER/NAME``, bare or not. ``--fetch`` clones missing
+ones from GitHub. FILE is a TOML file with a table ``[[suite]]`` for each suite; its keys are the fields of ``Suite``.
+Without ``--suites``, it is suites.toml beside this file, which describes the suites of the record.
 
 Each commit is unpacked into a scratch folder. A file with a main function is compiled and run as it is. For a file of
 kernels, a launcher is generated: it passes an array for each pointer and a number for each other parameter. Programs
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import hashlib
 import itertools
 import json
 import os
@@ -28,7 +30,6 @@ import signal
 import sys
 import tempfile
 import tomllib
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, fields
@@ -51,8 +52,10 @@ from grader.setup.errors import GraderError
 from tests.execution.programs.public import find_clone, limit_resources, unpacked
 
 RECORD = course_root() / "lessons" / "can_i_believe_this" / "suites.json"
+SUITES = Path(__file__).with_name("suites.toml")
 LAUNCHER = Path(__file__).with_name("launcher.h")
 RACY, CLEAN = "racy", "clean"
+_DYNAMIC_SHARED_BYTES = 16 << 10
 _POSITION = re.compile(r"^\S+:\d+: (error: )?")
 
 
@@ -77,7 +80,10 @@ class Suite:
     checks: list[str] = field(default_factory=lambda: ["racecheck"])
     """The checks whose findings count."""
     runs: list[str] = field(default_factory=lambda: [""])
-    """The arguments of each run. A generated launcher takes the value of numbers; ``index``: arrays are 0, 1, ..."""
+    """The arguments of each run. A generated launcher takes the value of numbers and words.
+
+    ``index``: arrays are 0, 1, ... instead of zeros. ``pointers``: classes consist of pointers to arrays.
+    """
     same_value_races: bool = False
     """True if the suite counts unordered writes of the same value as races."""
     include: list[str] = field(default_factory=list)
@@ -99,6 +105,8 @@ class Suite:
     """Code before the text of each file."""
     known: dict[str, dict[str, str]] = field(default_factory=dict)
     """For paths of files: ``why`` the result differs from the label, and the true ``label`` if the file's is wrong."""
+    published: dict[str, Any] = field(default_factory=dict)
+    """Published figures: their ``source``, and how many racy files each tool ``found``, the fewest and the most."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +122,9 @@ class Result:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.races.suites", description=__doc__)
-    parser.add_argument("suites", type=Path, help="TOML file that describes the suites")
     parser.add_argument("folder", type=Path, help="folder that contains the clones")
     parser.add_argument("--fetch", action="store_true", help="clone missing repositories from GitHub into it")
+    parser.add_argument("--suites", type=Path, default=SUITES, metavar="FILE", help="describes the suites, in TOML")
     parser.add_argument("--suite", action="append", metavar="NAME", help="only this suite; may be repeated")
     parser.add_argument("--only", default="", metavar="TEXT", help="only files with this text in their path")
     parser.add_argument("--seconds", type=float, default=20, help="time limit for each run")
@@ -146,18 +154,17 @@ def _run(asked: argparse.Namespace) -> int:
             continue
         clone = find_clone(asked.folder, suite.repository, suite.commit, asked.fetch)
         with unpacked(clone, suite.commit) as tree:
-            labels = {path: label for path, label in labeled(suite, tree).items() if asked.only in path}
+            files = files_of(suite, tree)
+            labels = {path: label for path, label in labeled(suite, tree, files).items() if asked.only in path}
             kept = asked.folder / "suites.jsonl"
             results = {} if asked.again else _earlier(kept, suite)
             waiting = [path for path in labels if path not in results]
             with kept.open("a", encoding="utf-8") as log:
                 for result in _all(suite, waiting, tree, asked.seconds, asked.workers):
                     results[result.path] = result
-                    print(
-                        json.dumps({"suite": suite.name, "commit": suite.commit, **vars(result)}), file=log, flush=True
-                    )
+                    print(json.dumps({"suite": digest(suite), **vars(result)}), file=log, flush=True)
                     print(f"{_became(result):12} {labels[result.path]:6} {result.path}", flush=True)
-        rows.append(summary(suite, labels, results))
+        rows.append({**summary(suite, labels, results), "unlabeled": len(files) - len(labels)})
         show(rows[-1])
     if asked.record:
         if asked.only:
@@ -186,14 +193,26 @@ def read_suites(path: Path) -> list[Suite]:
     return [Suite(**table) for table in tables]
 
 
-def labeled(suite: Suite, tree: Path) -> dict[str, str]:
-    """Return the label of each file of a suite that has one."""
+def digest(suite: Suite) -> str:
+    """Return a digest of what decides the results of a suite's files."""
+    decides = {key: value for key, value in vars(suite).items() if key not in ("racy", "clean", "known", "published")}
+    text = json.dumps(decides) + LAUNCHER.read_text(encoding="utf-8")
+    return f"{suite.name} {hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def files_of(suite: Suite, tree: Path) -> list[str]:
+    """Return the paths of all files that match the patterns of a suite."""
+    found = {path for pattern in suite.files for path in tree.glob(pattern) if path.is_file()}
+    return sorted(path.relative_to(tree).as_posix() for path in found)
+
+
+def labeled(suite: Suite, tree: Path, files: list[str]) -> dict[str, str]:
+    """Return the label of each file that has one and is not excluded."""
     labels = {}
-    paths = sorted({path for pattern in suite.files for path in tree.glob(pattern) if path.is_file()})
-    for place in paths:
-        path = place.relative_to(tree).as_posix()
+    for path in files:
         if suite.exclude and re.search(suite.exclude, path):
             continue
+        place = tree / path
         source = place.with_name(suite.label) if suite.label else place
         text = f"{path}\n{read_text(source) if source.is_file() else ''}"
         if re.search(suite.racy, text, re.MULTILINE):
@@ -206,12 +225,12 @@ def labeled(suite: Suite, tree: Path) -> dict[str, str]:
 
 
 def _earlier(kept: Path, suite: Suite) -> dict[str, Result]:
-    """Return the results of earlier runs of the same commit, without a truncated last line."""
+    """Return the results of earlier runs of the same suite, without a truncated last line."""
     results: dict[str, Result] = {}
     for line in kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []:
         try:
             row = json.loads(line)
-            if (row.pop("suite"), row.pop("commit")) == (suite.name, suite.commit):
+            if row.pop("suite") == digest(suite):
                 results[row["path"]] = Result(**row)
         except (ValueError, KeyError, TypeError):
             continue
@@ -282,11 +301,12 @@ def launcher(suite: Suite, place: Path, text: str) -> str:
     kernels = [name for name, kinds in find_kernels(Source(text)).items() if not any(one.is_template for one in kinds)]
     if not kernels:
         raise GraderError("the file has no kernel that is not a template")
-    given = ", ".join((*dimensions, "value", "index", "true" if "this_grid" in text else "false"))
+    shared = _DYNAMIC_SHARED_BYTES if re.search(r"\bextern\b[^;]*\b__shared__\b", text) else 0
+    given = ", ".join((*dimensions, "words", str(shared), "true" if "this_grid" in text else "false"))
     calls = "\n".join(f"    launcher::launch(::{name}, {given});" for name in kernels)
     return (
-        f'{suite.prelude}\n#include "{place}"\n#include "{LAUNCHER.name}"\nint main(int count, char** words) {{\n'
-        f"    long value = count > 1 ? std::atol(words[1]) : 0;\n    bool index = count > 2;\n{calls}\n}}\n"
+        f'{suite.prelude}\n#include "{place}"\n#include "{LAUNCHER.name}"\nint main(int count, char** arguments) {{\n'
+        f"    launcher::Words words(count, arguments);\n{calls}\n}}\n"
     )
 
 
@@ -326,7 +346,8 @@ def _why_not_run(outcome: Outcome, printed: str) -> str:
     if outcome.report is None or not outcome.report.totals.get("launches", 0):
         return f"launched no kernel, and ended with status {outcome.status}"
     if "the launch failed: " in printed:
-        return printed.strip().splitlines()[-1][:200]
+        failed = re.search(r"Assertion `(.*)` failed", printed)
+        return (f"an assertion failed: {failed[1]}" if failed else printed.strip().splitlines()[-1])[:200]
     return ""
 
 
@@ -346,8 +367,10 @@ def summary(suite: Suite, labels: dict[str, str], results: dict[str, Result]) ->
         if true[path] != label or (not result.not_run and result.reported != (label == RACY)):
             why = suite.known.get(path, {}).get("why", "")
             differing.append({"path": path, "label": label, "true": true[path], "result": _became(result), "why": why})
-    reasons = Counter(_POSITION.sub("", result.not_run) for path, result in results.items() if path in labels)
-    del reasons[""]
+    reasons: dict[str, list[str]] = {}
+    for path in labels:
+        if results[path].not_run:
+            reasons.setdefault(_POSITION.sub("", results[path].not_run), []).append(path)
     return {
         "name": suite.name,
         "repository": suite.repository,
@@ -360,6 +383,7 @@ def summary(suite: Suite, labels: dict[str, str], results: dict[str, Result]) ->
         "corrected": _counts(true, results),
         "not run": dict(sorted(reasons.items())),
         "differing": differing,
+        "published": suite.published,
     }
 
 
@@ -380,8 +404,9 @@ def show(row: dict[str, Any]) -> None:
         counts = row[kind]
         found, accused = (f"{counts[a]} of {counts[b]}" for a, b in (("found", "racy"), ("accused", "clean")))
         print(f"    {kind:10}  {found} racy found, {accused} clean accused")
-    for reason, count in row["not run"].items():
-        print(f"    not run: {count:3} {reason}")
+    print(f"    excluded or without a label: {row['unlabeled']}")
+    for reason, paths in row["not run"].items():
+        print(f"    not run: {reason}: {', '.join(paths)}")
     for one in row["differing"]:
         kind = f"wrong label, {one['true']}" if one["true"] != one["label"] else "differs"
         print(f"    {one['path']}: labeled {one['label']}, {one['result']} ({kind}): {one['why'] or 'not read'}")
@@ -392,7 +417,7 @@ def save(rows: list[dict[str, Any]]) -> None:
     earlier = json.loads(RECORD.read_text(encoding="utf-8"))["suites"] if RECORD.exists() else []
     names = {row["name"] for row in rows}
     both = [*(row for row in earlier if row["name"] not in names), *rows]
-    content = {"command": "python -m tests.races.suites SUITES FOLDER --record", "suites": both}
+    content = {"command": "python -m tests.races.suites FOLDER --fetch --record", "suites": both}
     write_record(RECORD, content, course_root())
 
 

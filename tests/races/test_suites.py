@@ -10,7 +10,7 @@ import pytest
 
 from grader.setup.errors import GraderError
 from tests.races import suites
-from tests.races.suites import Result, Suite, labeled, launcher, main, read_suites, summary
+from tests.races.suites import Result, Suite, files_of, labeled, launcher, main, read_suites, summary
 
 RACY = """\
 // racy --grid=2 --block=[8,8] -DROW=64
@@ -34,6 +34,17 @@ __global__ void count(int* out, int n) {
     atomicExch(&lock, 0);
 }
 """
+IN_STRUCTURE = """\
+// racy --grid=2 --block=1 --number=5
+struct Arrays { int* in; int* out[2]; };
+__global__ void k(Arrays arrays, int n) {
+    extern __shared__ int tile[];
+    needs(n == NUMBER);
+    tile[threadIdx.x] = arrays.in[1];
+    arrays.out[tile[threadIdx.x]][0] = blockIdx.x;
+}
+"""
+UNMET = IN_STRUCTURE.replace("n == NUMBER", "n == 3")
 BROKEN = "// fine --grid=1 --block=32\n__global__ void k() { nowhere(); }\n"
 SUITE = """
 [[suite]]
@@ -47,7 +58,12 @@ clean = "^// fine"
 grid = '--grid=\\[?([\\d,]+)'
 block = '--block=\\[?([\\d,]+)'
 macro = '-D(\\w+=\\w+)'
-runs = ["0", "7 index"]
+define = ["NUMBER=7"]
+prelude = '''
+#include <cassert>
+#define needs(condition) assert(condition)
+'''
+runs = ["0", "7 index", "7 index pointers"]
 
 [suite.known."src/b/wrong.cu"]
 label = "racy"
@@ -65,12 +81,14 @@ def test_labels_are_read_from_paths_texts_and_other_files(tmp_path: Path) -> Non
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
     (tmp_path / "racy" / "test.desc").write_text("FAILED")
-    assert labeled(made(), tmp_path) == {"b.cu": "clean", "racy/a.cu": "racy"}
-    assert labeled(made(exclude="^racy"), tmp_path) == {"b.cu": "clean"}
-    assert labeled(made(clean="^// fine$"), tmp_path) == labeled(made(), tmp_path)
-    assert labeled(made(label="test.desc", racy="FAILED"), tmp_path) == {"racy/a.cu": "racy"}
+    files = files_of(made(), tmp_path)
+    assert files == ["b.cu", "c.cu", "racy/a.cu"]
+    assert labeled(made(), tmp_path, files) == {"b.cu": "clean", "racy/a.cu": "racy"}
+    assert labeled(made(exclude="^racy"), tmp_path, files) == {"b.cu": "clean"}
+    assert labeled(made(clean="^// fine$"), tmp_path, files) == labeled(made(), tmp_path, files)
+    assert labeled(made(label="test.desc", racy="FAILED"), tmp_path, files) == {"racy/a.cu": "racy"}
     with pytest.raises(GraderError, match=r"n has no file gone\.cu with a label"):
-        labeled(made(known={"gone.cu": {}}), tmp_path)
+        labeled(made(known={"gone.cu": {}}), tmp_path, files)
 
 
 def test_the_launcher_launches_each_kernel_that_is_not_a_template() -> None:
@@ -78,8 +96,8 @@ def test_the_launcher_launches_each_kernel_that_is_not_a_template() -> None:
     code = launcher(suite, Path("/kernels.cu"), RACY)
     assert code.startswith('#define HERE\n#include "/kernels.cu"\n')
     assert [line.strip() for line in code.splitlines() if "launch(" in line] == [
-        "launcher::launch(::helper_kernel, dim3(2), dim3(8,8), value, index, false);",
-        "launcher::launch(::sum, dim3(2), dim3(8,8), value, index, false);",
+        "launcher::launch(::helper_kernel, dim3(2), dim3(8,8), words, 0, false);",
+        "launcher::launch(::sum, dim3(2), dim3(8,8), words, 0, false);",
     ]
     assert "dim3(4), dim3(8,8)" in launcher(made(grid="4", block=suite.block), Path("k.cu"), RACY)
     with pytest.raises(GraderError, match="the block's dimensions"):
@@ -95,7 +113,7 @@ def test_counts_are_given_by_the_labels_and_by_the_corrected_ones() -> None:
     row = summary(made(known=known), labels, {**results, "d": Result("d", not_run="no header")})
     assert row["as labeled"] == {"racy": 3, "found": 1, "clean": 1, "accused": 1}
     assert row["corrected"] == {"racy": 3, "found": 2, "clean": 1, "accused": 0}
-    assert row["not run"] == {"no header": 1}
+    assert row["not run"] == {"no header": ["d"]}
     assert [(one["path"], one["true"], one["result"], one["why"]) for one in row["differing"]] == [
         ("b", "clean", "silent", "line 3"),
         ("c", "racy", "reported", "line 4"),
@@ -123,8 +141,8 @@ def test_a_suite_is_run_compared_and_recorded(
 ) -> None:
     place = tmp_path / "one" / "kernels"
     files = {"a/racy.cu": RACY, "a/clean.cu": CLEAN, "b/wrong.cu": RACY.replace("// racy", "// fine")}
-    files["a/in_reverse.cu"] = IN_REVERSE
-    for name, text in {**files, "broken.cu": BROKEN, "skipped.cu": RACY}.items():
+    files |= {"a/in_reverse.cu": IN_REVERSE, "a/in_structure.cu": IN_STRUCTURE, "unmet.cu": UNMET}
+    for name, text in {**files, "broken.cu": BROKEN, "skipped.cu": RACY, "unlabeled.cu": "// a kernel"}.items():
         (place / "src" / name).parent.mkdir(parents=True, exist_ok=True)
         (place / "src" / name).write_text(text)
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false", "-C", str(place)]
@@ -135,17 +153,37 @@ def test_a_suite_is_run_compared_and_recorded(
     description.write_text(SUITE.replace("{commit}", commit))
     monkeypatch.setattr(suites, "RECORD", tmp_path / "record.json")
 
-    asked = [str(description), str(tmp_path), "--workers", "1", "--record"]
+    asked = [str(tmp_path), "--suites", str(description), "--workers", "1", "--record"]
     assert main([*asked, "--suite", "other"]) == 2
     assert "has no suite other" in capsys.readouterr().err
     assert main(asked) == 0
     printed = capsys.readouterr().out
     (row,) = json.loads((tmp_path / "record.json").read_text())["suites"]
-    assert row["as labeled"] == {"racy": 2, "found": 2, "clean": 2, "accused": 1}
-    assert row["corrected"] == {"racy": 3, "found": 3, "clean": 1, "accused": 0}
-    (reason,) = row["not run"]
-    assert "nowhere" in reason
+    assert row["as labeled"] == {"racy": 3, "found": 3, "clean": 2, "accused": 1}
+    assert row["corrected"] == {"racy": 4, "found": 4, "clean": 1, "accused": 0}
+    assert row["unlabeled"] == 2
+    (undefined, broken), (unmet, requires) = sorted(row["not run"].items())
+    assert "nowhere" in undefined and broken == ["src/broken.cu"]
+    assert (unmet, requires) == ("an assertion failed: n == 3", ["src/unmet.cu"])
     assert "src/b/wrong.cu: labeled clean, reported (wrong label, racy): line 7 adds" in printed
 
     assert main(asked) == 0  # all results are kept
     assert "reported     racy" in printed and "reported     racy" not in capsys.readouterr().out
+    description.write_text(description.read_text().replace("NUMBER=7", "NUMBER=6"))
+    assert main(asked) == 0  # no longer the same suite
+    assert "not run      racy   src/a/in_structure.cu" in capsys.readouterr().out
+
+
+def test_the_record_has_the_suites_of_the_default_description() -> None:
+    described = {suite.name: suite for suite in read_suites(suites.SUITES)}
+    rows = {row["name"]: row for row in json.loads(suites.RECORD.read_text())["suites"]}
+    assert rows.keys() == described.keys()
+    for name, row in rows.items():
+        suite = described[name]
+        assert (row["repository"], row["commit"], row["published"]) == (suite.repository, suite.commit, suite.published)
+        assert {one["path"]: one["why"] for one in row["differing"]} == {
+            path: known["why"] for path, known in suite.known.items()
+        }
+        assert {one["path"] for one in row["differing"] if one["true"] != one["label"]} == {
+            path for path, known in suite.known.items() if "label" in known
+        }
