@@ -2,9 +2,9 @@
 
 A file in ``corpus/`` contains both: if ``CLEAN`` is defined, the fault is fixed. Its launcher is always
 ``run(const T* x, T* out, int n, cudaStream_t stream)`` with n elements in x and out. A comment near the top sets n,
-otherwise n is 1000. If the launcher only launches a kernel, the comment says how, and this module writes the launcher:
+otherwise n is 1000. If the launcher only launches kernels, the comment says how, and this module writes the launcher:
 
-    // n = 96, copy<<<1, 96>>>(x, out, n)
+    // n = 96, clear<<<1, 1>>>(); copy<<<1, 96>>>(x, out, n)
 
 Headers in ``corpus/`` contain code that many files share. Every line at which the simulator must report a finding is
 marked:
@@ -35,7 +35,7 @@ from tests.simulator.harness import open_simulator
 
 CORPUS = Path(__file__).parent / "corpus"
 _INCLUDE = re.compile(r'(?m)^#include "\.\./(\w+\.cuh)"$')
-_LAUNCH = re.compile(r"(?m)^// (?:n = \d+, )?(\w.*<<<.*)>>>(\(.*\))$")
+_LAUNCH = re.compile(r"(?m)^// (?:n = \d+, )?(\w.*<<<.*>>>\(.*\))$")
 _MARK = re.compile(r"// expected finding: ([a-z_ ]+)")
 _SIZES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32}
 _NAMES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"}
@@ -72,8 +72,8 @@ class CorpusFile:
             return text
         x, out = (re.search(pattern, text) for pattern in (r"const (\w+)\* x\b", r"(\w+)\* out\b"))
         types = f"const {x[1] if x else 'float'}* x, {out[1] if out else 'float'}* out"
-        body = f"{launch[1]}, 0, stream>>>{launch[2]};"
-        return f'{text}\nextern "C" void run({types}, int n, cudaStream_t stream) {{ {body} }}\n'
+        body = launch[1].replace(">>>", ", 0, stream>>>")
+        return f'{text}\nextern "C" void run({types}, int n, cudaStream_t stream) {{ {body}; }}\n'
 
     def text(self) -> str:
         """Return the source with the corpus' headers in place of their ``#include``, so that it needs no other file."""

@@ -1,7 +1,6 @@
 // Calls CUB's BlockReduce twice with the same storage. A barrier separates the calls.
 // n = 256, normalize<<<1, 256>>>(x, out, n)
 #include <cub/block/block_reduce.cuh>
-#include <cuda_runtime.h>
 
 __global__ void normalize(const float* x, float* out, int n) {
     using Reduce = cub::BlockReduce<float, 256>;

@@ -2,7 +2,6 @@
 // n = 256, groups<<<1, 256>>>(x, out, n)
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
-#include <cuda_runtime.h>
 
 namespace cg = cooperative_groups;
 

@@ -1,7 +1,6 @@
 // Copies asynchronously into two alternating buffers, with a wait for the copies and both necessary barriers.
 // n = 1024, stream_tiles<<<1, 128>>>(x, out, n)
 #include <cuda_pipeline.h>
-#include <cuda_runtime.h>
 
 __global__ void stream_tiles(const float* x, float* out, int n) {
     __shared__ float tile[2][128];

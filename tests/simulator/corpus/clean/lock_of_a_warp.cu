@@ -1,5 +1,5 @@
 // One lane takes a lock for its warp; __syncwarp() passes it to the other lanes and back.
-// n = 512 elements
+// n = 512, clear<<<1, 32>>>(); add<<<n / 64, 64>>>(x, out, n)
 __device__ int lock;
 __device__ float table[32];
 
@@ -19,9 +19,4 @@ __global__ void add(const float* x, float* out, int n) {
     __threadfence();
     __syncwarp();
     if (lane == 0) atomicExch(&lock, 0);
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    clear<<<1, 32, 0, stream>>>();
-    add<<<n / 64, 64, 0, stream>>>(x, out, n);
 }

@@ -1,7 +1,6 @@
 // Multiplies 16 x 16 tiles, which pass through shared memory, on the tensor cores.
 // n = 256, square<<<1, 32>>>(x, out, n)
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 #include <mma.h>
 
 namespace wmma = nvcuda::wmma;

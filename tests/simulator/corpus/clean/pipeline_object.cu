@@ -1,7 +1,6 @@
 // Each thread copies with its own cuda::pipeline of two stages. A barrier precedes reads of other threads' copies.
 // n = 1024, stream_tiles<<<1, 128>>>(x, out, n)
 #include <cuda/pipeline>
-#include <cuda_runtime.h>
 
 __global__ void stream_tiles(const float* x, float* out, int n) {
     __shared__ float tile[2][128];

@@ -1,7 +1,6 @@
 // Threads write neighboring halves and neighboring bytes of the same 4-byte word.
 // n = 256 elements
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 
 __global__ void pack(const __half* x, __half* out, int n) {
     __shared__ __half halves[256];

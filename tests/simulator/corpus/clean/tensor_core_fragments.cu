@@ -1,7 +1,6 @@
 // ldmatrix and mma.sync on a tile that was copied asynchronously.
 // n = 256, multiply<<<1, 32>>>(x, out, n)
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 
 __global__ void multiply(const __half* x, __half* out, int n) {
     __shared__ __align__(16) __half tile[16 * 16];

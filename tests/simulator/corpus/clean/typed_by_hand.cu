@@ -1,7 +1,6 @@
 // One buffer of dynamic shared memory contains halves, followed by floats.
 // n = 128 elements
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 
 __global__ void carve(const float* x, float* out, int n) {
     extern __shared__ __align__(16) unsigned char buffer[];

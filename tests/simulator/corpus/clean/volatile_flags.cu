@@ -1,6 +1,6 @@
 // Blocks synchronize through volatile accesses: a flag between fences, a word that all blocks set to the same value, a
 // word that a block polls, and a word to which another block adds atomically.
-// n = 16 elements
+// n = 16, clear<<<1, n>>>(); chain<<<n, 1>>>(x, out, n)
 __device__ volatile int ready[16], large, stop;
 __device__ int finished;
 
@@ -32,9 +32,4 @@ __global__ void chain(const float* x, float* out, int n) {
         while (!stop) {
         }
     }
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    clear<<<1, n, 0, stream>>>();
-    chain<<<n, 1, 0, stream>>>(x, out, n);
 }

@@ -1,6 +1,5 @@
 // An assertion fails for the last element.
 #include <cassert>
-#include <cuda_runtime.h>
 
 __global__ void copy(const float* x, float* out, int n, int limit) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -2,7 +2,6 @@
 // n = 1001, copy<<<(n + 127) / 128, 128>>>(x, out, n)
 // expected finding: output_not_written
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 
 __global__ void copy(const __half* x, __half* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

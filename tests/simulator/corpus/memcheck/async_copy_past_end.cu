@@ -1,7 +1,6 @@
 // The last tile is copied completely, although the input ends inside the tile.
 // stage<<<(n + 127) / 128, 128>>>(x, out, n)
 #include <cuda_pipeline.h>
-#include <cuda_runtime.h>
 
 __global__ void stage(const float* x, float* out, int n) {
     __shared__ float tile[128];

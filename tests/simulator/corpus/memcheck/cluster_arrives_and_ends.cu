@@ -2,7 +2,6 @@
 // memory.
 // n = 64, sums<<<2, 32>>>(x, out, n)
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 __global__ void __cluster_dims__(2, 1, 1) sums(const float* x, float* out, int n) {
     __shared__ int count;

@@ -1,7 +1,6 @@
 // A block reads its neighbor's shared memory at its end, when the neighbor may have exited.
 // n = 256, shift_by_a_block<<<8, 32>>>(x, out, n)
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 __global__ void __cluster_dims__(4, 1, 1) shift_by_a_block(const float* x, float* out, int n) {
     __shared__ float mine[32];

@@ -1,7 +1,6 @@
 // A thread reads past the end of an array in the shared memory of another block.
 // n = 64, swap<<<2, 32>>>(x, out, n)
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 __global__ void __cluster_dims__(2, 1, 1) swap(const float* x, float* out, int n) {
     __shared__ float mine[32];

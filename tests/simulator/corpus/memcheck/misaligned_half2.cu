@@ -1,7 +1,6 @@
 // Rows have an odd length, so every second row starts in the middle of a half2.
 // n = 1005, copy_rows<<<kRows, 32>>>(x, out, n / kRows)
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 
 constexpr int kRows = 15;
 

@@ -2,7 +2,6 @@
 // n = 128 elements
 #include <cooperative_groups.h>
 #include <cuda_pipeline.h>
-#include <cuda_runtime.h>
 
 __global__ void tile(const float* x, float* out, int n) {
     __shared__ float data[128];

@@ -2,7 +2,6 @@
 // and writes is still undefined.
 // n = 128, fetch<<<1, 128>>>(x, out, n)
 #include <cuda_pipeline.h>
-#include <cuda_runtime.h>
 
 __global__ void fetch(const float* x, float* out, int n) {
     __shared__ float tile[128];

@@ -1,7 +1,6 @@
 // The next tile is copied into the buffer that other threads still read: the second barrier is missing.
 // n = 512, stream_tiles<<<1, 128>>>(x, out, n)
 #include <cuda_pipeline.h>
-#include <cuda_runtime.h>
 
 __global__ void stream_tiles(const float* x, float* out, int n) {
     __shared__ float tile[128];

@@ -1,7 +1,6 @@
 // A thread waits for its own copies, but also reads those of other threads without a barrier.
 // n = 128, stage<<<1, 128>>>(x, out, n)
 #include <cuda_pipeline.h>
-#include <cuda_runtime.h>
 
 __global__ void stage(const float* x, float* out, int n) {
     __shared__ float tile[128];

@@ -1,7 +1,6 @@
 // Two copies are in flight, and threads read one of them. The wait allows both to stay in flight.
 // n = 512, stream_tiles<<<1, 128>>>(x, out, n)
 #include <cuda_pipeline.h>
-#include <cuda_runtime.h>
 
 __global__ void stream_tiles(const float* x, float* out, int n) {
     __shared__ float tile[2][128];

@@ -1,7 +1,6 @@
 // cuda::barrier: arriving publishes the thread's writes, but only waiting makes those of others visible.
 // n = 256, rotate<<<1, 256>>>(x, out, n)
 #include <cuda/barrier>
-#include <cuda_runtime.h>
 
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
 

@@ -1,4 +1,5 @@
 // Block 0 uses an atomic operation of block scope, and other blocks use one of device scope.
+// start<<<1, 1>>>(); count<<<(n + 127) / 128, 128>>>(x, out, n)
 __device__ int counter;
 
 __global__ void start() { counter = 0; }
@@ -18,9 +19,4 @@ __global__ void count(const float* x, float* out, int n) {
         atomicMax(&counter, i);  // expected finding: between_blocks
     }
 #endif
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    start<<<1, 1, 0, stream>>>();
-    count<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
 }

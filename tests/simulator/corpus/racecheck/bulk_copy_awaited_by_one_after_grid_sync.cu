@@ -3,7 +3,6 @@
 // n = 128 elements
 #include <cooperative_groups.h>
 #include <cuda/atomic>
-#include <cuda_runtime.h>
 
 #include "../ptx.cuh"
 

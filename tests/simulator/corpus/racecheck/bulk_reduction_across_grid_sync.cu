@@ -1,7 +1,6 @@
 // All blocks add to one tile by bulk reductions, and read the sum after a grid barrier, which waits for no copy.
 // n = 256 elements
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 #include "../ptx.cuh"
 

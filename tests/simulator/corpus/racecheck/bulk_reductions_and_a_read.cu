@@ -1,7 +1,5 @@
 // Two blocks add to one tile by bulk reductions and wait for them. A third block reads the tile in the same launch.
 // n = 192 elements
-#include <cuda_runtime.h>
-
 #include "../ptx.cuh"
 
 __global__ void sum(const float* x, float* total) {

@@ -2,7 +2,6 @@
 // the thread that began the store has waited only until the store has read its source.
 // n = 256 elements
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 #include "../ptx.cuh"
 

@@ -1,7 +1,6 @@
 // A block announces its bulk store by a counter, but its thread has waited only until the store has read its source.
 // n = 128 elements
 #include <cuda/atomic>
-#include <cuda_runtime.h>
 
 #include "../ptx.cuh"
 

@@ -1,7 +1,6 @@
 // The source of a bulk store is overwritten after a grid barrier, which does not wait until the store has read it.
 // n = 64 elements
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 #include "../ptx.cuh"
 

@@ -1,7 +1,5 @@
 // Threads read the source of a bulk store again, and overwrite it after a barrier, which does not wait for the store.
 // n = 64, tile<<<1, 64>>>(x, out)
-#include <cuda_runtime.h>
-
 #include "../ptx.cuh"
 
 __global__ void tile(const float* x, float* out) {

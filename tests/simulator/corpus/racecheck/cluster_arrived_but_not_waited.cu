@@ -1,7 +1,6 @@
 // A block arrives at the cluster barrier, but reads its neighbor's sum before it waits.
 // n = 128, sums_of_two<<<4, 32>>>(x, out, n)
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 __global__ void __cluster_dims__(2, 1, 1) sums_of_two(const float* x, float* out, int n) {
     __shared__ float sum;

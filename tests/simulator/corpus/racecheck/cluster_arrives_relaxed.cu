@@ -1,7 +1,6 @@
 // A relaxed arrival publishes nothing, so the other block may not see earlier writes.
 // n = 64, exchange_parts<<<2, 32>>>(x, out, n)
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 __global__ void __cluster_dims__(2, 1, 1) exchange_parts(const float* x, float* out, int n) {
     __shared__ float mine[32];

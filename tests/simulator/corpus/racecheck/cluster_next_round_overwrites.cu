@@ -1,7 +1,6 @@
 // A block writes its next values while its neighbor may still read the previous ones.
 // n = 64, rounds<<<2, 32>>>(x, out, n)
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 __global__ void __cluster_dims__(2, 1, 1) rounds(const float* x, float* out, int n) {
     __shared__ float mine[32];

@@ -1,7 +1,6 @@
 // Each block reads what the next block of its cluster writes, but __syncthreads() synchronizes only one block.
 // n = 256, shift_by_a_block<<<8, 32>>>(x, out, n)
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 __global__ void __cluster_dims__(4, 1, 1) shift_by_a_block(const float* x, float* out, int n) {
     __shared__ float mine[32];

@@ -1,7 +1,6 @@
 // A compare_exchange that fails uses its second memory order, which is relaxed here, so it acquires nothing.
-// n = 2 elements
+// n = 2, start<<<1, 1>>>(); follow<<<2, 1>>>(x, out)
 #include <cuda/atomic>
-#include <cuda_runtime.h>
 
 #ifdef CLEAN
 constexpr auto kFailure = cuda::std::memory_order_acquire;
@@ -22,9 +21,4 @@ __global__ void follow(const float* x, float* out) {
     int expected = 0;
     while (ready.compare_exchange_strong(expected, 0, cuda::std::memory_order_acq_rel, kFailure)) expected = 0;
     out[1] = out[0] + x[1];  // expected finding: between_blocks
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    start<<<1, 1, 0, stream>>>();
-    follow<<<2, 1, 0, stream>>>(x, out);
 }

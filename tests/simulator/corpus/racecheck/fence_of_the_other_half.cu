@@ -1,6 +1,6 @@
 // A reader of a flag executes fence.release instead of fence.acquire, so its later reads are not ordered after the
 // writer.
-// n = 64 elements
+// n = 64, clear<<<1, 64>>>(); chain<<<n, 1>>>(x, out, n)
 __device__ unsigned flags[64];
 
 __global__ void clear() { flags[threadIdx.x] = 0; }
@@ -27,9 +27,4 @@ __global__ void chain(const float* x, float* out, int n) {
     out[b] = before + x[b];  // expected finding: between_blocks
     asm volatile("fence.release.gpu;" ::: "memory");
     asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(&flags[b]), "r"(1) : "memory");
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    clear<<<1, 64, 0, stream>>>();
-    chain<<<n, 1, 0, stream>>>(x, out, n);
 }

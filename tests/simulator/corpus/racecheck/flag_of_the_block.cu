@@ -1,7 +1,6 @@
 // A flag is set with block scope, so another block that reads it is not ordered after the writer.
-// n = 2 elements
+// n = 2, start<<<1, 1>>>(); follow<<<2, 1>>>(x, out)
 #include <cuda/atomic>
-#include <cuda_runtime.h>
 
 #ifdef CLEAN
 constexpr auto kScope = cuda::thread_scope_device;
@@ -23,9 +22,4 @@ __global__ void follow(const float* x, float* out) {
     while (flag.load(cuda::std::memory_order_acquire) == 0) {  // expected finding: between_blocks
     }
     out[1] = out[0] + x[1];  // expected finding: between_blocks
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    start<<<1, 1, 0, stream>>>();
-    follow<<<2, 1, 0, stream>>>(x, out);
 }

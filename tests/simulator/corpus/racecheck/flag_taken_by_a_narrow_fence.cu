@@ -1,5 +1,5 @@
 // The reader of another block's flag executes a fence of block scope, but it needs device scope, as the writer does.
-// n = 64 elements
+// n = 64, clear<<<1, 64>>>(); chain<<<n, 1>>>(x, out, n)
 __device__ int ready[64];
 
 __global__ void clear() { ready[threadIdx.x] = 0; }
@@ -20,9 +20,4 @@ __global__ void chain(const float* x, float* out, int n) {
     out[b] = before + x[b];  // expected finding: between_blocks
     __threadfence();
     atomicExch(&ready[b], 1);
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    clear<<<1, 64, 0, stream>>>();
-    chain<<<n, 1, 0, stream>>>(x, out, n);
 }

@@ -1,7 +1,6 @@
 // The second phase of a cooperative kernel reads other blocks' writes of the first phase, without grid.sync().
 // n = 1024 elements
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 namespace cg = cooperative_groups;
 

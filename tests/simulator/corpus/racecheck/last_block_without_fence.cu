@@ -1,5 +1,5 @@
 // The last block adds the partial sums of all blocks, which are not published by a fence.
-// n = 1024 elements
+// n = 1024, clear<<<1, 128>>>(out, n); sum<<<n / 32, 32>>>(x, out, n)
 __device__ unsigned finished;
 
 __global__ void sum(const float* x, float* out, int n) {
@@ -26,9 +26,4 @@ __global__ void sum(const float* x, float* out, int n) {
 
 __global__ void clear(float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0;
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    clear<<<1, 128, 0, stream>>>(out, n);
-    sum<<<n / 32, 32, 0, stream>>>(x, out, n);
 }

@@ -1,6 +1,6 @@
 // The last block reads the other blocks' results. The thread that draws the ticket must execute a fence after it; the
 // barrier that follows is no fence.
-// n = 1024 elements
+// n = 1024, clear<<<1, 128>>>(out, n); sum<<<n / 32, 32>>>(x, out, n)
 __device__ unsigned finished;
 
 __global__ void sum(const float* x, float* out, int n) {
@@ -24,9 +24,4 @@ __global__ void sum(const float* x, float* out, int n) {
 
 __global__ void clear(float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0;
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    clear<<<1, 128, 0, stream>>>(out, n);
-    sum<<<n / 32, 32, 0, stream>>>(x, out, n);
 }

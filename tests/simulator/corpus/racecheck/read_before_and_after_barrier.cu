@@ -1,6 +1,6 @@
 // All threads of a block read a scale before and after a barrier. One thread overwrites the scale when a counter shows
 // that all threads have read it twice. The counter does not order the reads before the write.
-// n = 64 elements
+// n = 64, start<<<1, 1>>>(); use<<<1, n>>>(x, out, n)
 __device__ float scale;
 
 __global__ void start() { scale = 2; }
@@ -21,9 +21,4 @@ __global__ void use(const float* x, float* out, int n) {
         }
         scale = 3;  // expected finding: within_block within_warp
     }
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    start<<<1, 1, 0, stream>>>();
-    use<<<1, n, 0, stream>>>(x, out, n);
 }

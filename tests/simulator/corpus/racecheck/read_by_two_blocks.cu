@@ -1,6 +1,6 @@
 // Many threads of two blocks read a scale, then one block overwrites it. Its barrier does not order the other block's
 // reads.
-// n = 128 elements
+// n = 128, start<<<1, 1>>>(); use<<<2, 64>>>(x, out, n)
 __device__ float scale;
 __device__ volatile int has_read;
 
@@ -27,9 +27,4 @@ __global__ void use(const float* x, float* out, int n) {
 #endif
         scale = 3;  // expected finding: between_blocks
     }
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    start<<<1, 1, 0, stream>>>();
-    use<<<2, 64, 0, stream>>>(x, out, n);
 }

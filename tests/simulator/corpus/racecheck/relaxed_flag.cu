@@ -1,7 +1,6 @@
 // A flag is set and read with relaxed order, which does not order the data.
-// n = 64 elements
+// n = 64, clear<<<1, 64>>>(); chain<<<n, 1>>>(x, out, n)
 #include <cuda/atomic>
-#include <cuda_runtime.h>
 
 #ifdef CLEAN
 constexpr auto kSet = cuda::std::memory_order_release;
@@ -26,9 +25,4 @@ __global__ void chain(const float* x, float* out, int n) {
     }
     out[b] = before + x[b];  // expected finding: between_blocks
     cuda::atomic_ref<int, cuda::thread_scope_device>(flags[b]).store(1, kSet);
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    clear<<<1, 64, 0, stream>>>();
-    chain<<<n, 1, 0, stream>>>(x, out, n);
 }

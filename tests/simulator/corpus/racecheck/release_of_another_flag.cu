@@ -1,6 +1,6 @@
 // A store with release order publishes only through its own flag, but the reader polls another flag. A fence would
 // publish through every later store.
-// n = 2 elements
+// n = 2, start<<<1, 2>>>(); follow<<<2, 1>>>(x, out)
 __device__ int flags[2];
 
 __global__ void start() { flags[threadIdx.x] = 0; }
@@ -26,9 +26,4 @@ __global__ void follow(const float* x, float* out) {
     while (second() == 0) {
     }
     out[1] = out[0] + x[1];  // expected finding: between_blocks
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    start<<<1, 2, 0, stream>>>();
-    follow<<<2, 1, 0, stream>>>(x, out);
 }

@@ -1,8 +1,7 @@
 // Block 1 increments a flag that block 0 released. An atomic increment would pass the release on to block 2, but a
 // store does not.
-// n = 3 elements
+// n = 3, start<<<1, 1>>>(); count<<<3, 1>>>(x, out)
 #include <cuda/atomic>
-#include <cuda_runtime.h>
 
 constexpr auto kRelaxed = cuda::std::memory_order_relaxed;
 
@@ -32,9 +31,4 @@ __global__ void count(const float* x, float* out) {
         }
         if (step.load(cuda::std::memory_order_acquire) == 2) out[2] = out[0] + x[2];  // expected finding: between_blocks
     }
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    start<<<1, 1, 0, stream>>>();
-    count<<<3, 1, 0, stream>>>(x, out);
 }

@@ -1,7 +1,6 @@
 // A store to a flag does not observe the value that another block stored, so it is not ordered after that block.
-// n = 2 elements
+// n = 2, start<<<1, 1>>>(x, out, n); follow<<<2, 1>>>(x, out)
 #include <cuda/atomic>
-#include <cuda_runtime.h>
 
 constexpr auto kPublished = cuda::std::memory_order_release;
 constexpr auto kRelaxed = cuda::std::memory_order_relaxed;
@@ -28,9 +27,4 @@ __global__ void follow(const float* x, float* out) {
 #endif
     __threadfence();
     if (ready) out[1] += out[0];  // expected finding: between_blocks
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    start<<<1, 1, 0, stream>>>(x, out, n);
-    follow<<<2, 1, 0, stream>>>(x, out);
 }

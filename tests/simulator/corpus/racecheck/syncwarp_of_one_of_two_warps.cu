@@ -1,6 +1,6 @@
 // Two warps read a scale. One warp overwrites it when a counter shows that all lanes have read it. Its __syncwarp()
 // orders its own reads before the write, but not the other warp's.
-// n = 64 elements
+// n = 64, start<<<1, 1>>>(); use<<<1, n>>>(x, out, n)
 __device__ float scale;
 __device__ int readers;
 
@@ -22,9 +22,4 @@ __global__ void use(const float* x, float* out, int n) {
         }
         scale = 3;  // expected finding: within_block
     }
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    start<<<1, 1, 0, stream>>>();
-    use<<<1, n, 0, stream>>>(x, out, n);
 }

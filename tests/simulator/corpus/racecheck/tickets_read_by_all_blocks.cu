@@ -1,6 +1,6 @@
 // Every block increments a counter and then reads it with an ordinary load. Only the last block may do that, because
 // all others have finished; for the other blocks the load is a race.
-// n = 96 elements
+// n = 96, clear<<<1, 1>>>(); draw<<<3, n / 3>>>(out, n)
 __device__ int tickets;
 
 __global__ void clear() { tickets = 0; }
@@ -23,9 +23,4 @@ __global__ void draw(float* out, int n) {
     }
     __syncthreads();
     out[blockIdx.x * blockDim.x + threadIdx.x] = seen;
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    clear<<<1, 1, 0, stream>>>();
-    draw<<<3, n / 3, 0, stream>>>(out, n);
 }

@@ -1,7 +1,6 @@
 // sync() of a tile of 16 threads does not order the two tiles of a warp.
 // n = 32, rotate<<<1, 32>>>(x, out, n)
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 namespace cg = cooperative_groups;
 

@@ -1,5 +1,5 @@
 // Two threads each swap x[i][j] and x[j][i] in place.
-// n = 1024 elements
+// n = 1024, transpose<<<32, 32>>>(x, out, n); swap<<<32, 32>>>(out)
 __global__ void transpose(const float* x, float* out, int n) {
     const int row = blockIdx.x, column = threadIdx.x;
     out[row * 32 + column] = x[row * 32 + column];
@@ -13,9 +13,4 @@ __global__ void swap(float* out) {
     const float value = out[row * 32 + column];       // expected finding: between_blocks
     out[row * 32 + column] = out[column * 32 + row];  // expected finding: between_blocks
     out[column * 32 + row] = value;                   // expected finding: between_blocks
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    transpose<<<32, 32, 0, stream>>>(x, out, n);
-    swap<<<32, 32, 0, stream>>>(out);
 }

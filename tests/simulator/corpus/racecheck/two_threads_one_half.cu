@@ -1,7 +1,6 @@
 // Two halves in one 4-byte word are no race, but two threads that write the same half are.
 // n = 256, pack<<<1, 256>>>(x, out, n)
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 
 __global__ void pack(const __half* x, __half* out, int n) {
     __shared__ __half tile[256];

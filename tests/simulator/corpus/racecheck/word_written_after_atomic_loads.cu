@@ -1,8 +1,7 @@
 // Two blocks poll a word with atomic loads. A thread overwrites it with an ordinary write that is ordered after only
 // one of them.
-// n = 3 elements
+// n = 3, start<<<1, 1>>>(); poll<<<3, 1>>>(x, out)
 #include <cuda/atomic>
-#include <cuda_runtime.h>
 
 constexpr auto kRelaxed = cuda::std::memory_order_relaxed;
 using Atomic = cuda::atomic_ref<int, cuda::thread_scope_device>;
@@ -33,9 +32,4 @@ __global__ void poll(const float* x, float* out) {
         Atomic(seen).fetch_add(1, cuda::std::memory_order_release);
     }
     out[blockIdx.x] = 2 * x[blockIdx.x];
-}
-
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    start<<<1, 1, 0, stream>>>();
-    poll<<<3, 1, 0, stream>>>(x, out);
 }

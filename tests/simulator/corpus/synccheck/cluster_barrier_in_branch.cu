@@ -1,7 +1,6 @@
 // Half of the threads of each block wait at the cluster barrier, and the other half at the block's barrier.
 // n = 128, copy_by_halves<<<2, 64>>>(x, out, n)
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 __global__ void __cluster_dims__(2, 1, 1) copy_by_halves(const float* x, float* out, int n) {
     auto cluster = cooperative_groups::this_cluster();

@@ -1,7 +1,6 @@
 // A kernel calls grid.sync(), but its launch is not cooperative.
 // n = 256 elements
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 namespace cg = cooperative_groups;
 

@@ -2,7 +2,6 @@
 // rank.
 // n = 128, shift<<<4, 32>>>(x, out, n)
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 
 __global__ void __cluster_dims__(4, 1, 1) shift(const float* x, float* out, int n) {
     __shared__ float mine[32];
