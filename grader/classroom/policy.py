@@ -12,6 +12,7 @@
     percent_per_day = 20                   # of the earned points, for each day begun
     days = 5                               # after this many days, nothing counts
     submitted = "times.csv"                # columns student, submitted (ISO 8601); an empty time is on time
+                                           # or Moodle's grading worksheet, in English
 
     [[extra]]
     student = "ann"                        # the name that grades.csv shows
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -33,6 +35,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from grader.classroom.submissions import MOODLE
 from grader.course import Course
 from grader.setup.errors import GraderError
 from grader.verdict import PASSED
@@ -40,6 +43,10 @@ from grader.verdict.wording import words
 
 Points = Annotated[float, msgspec.Meta(ge=0, le=10_000)]
 DAY = timedelta(days=1)
+PARTICIPANT, LAST_MODIFIED = "Identifier", "Last modified (submission)"
+"""Columns of Moodle's grading worksheet. An identifier is the word "Participant" with the student's number."""
+_MOODLE_TIMES = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%A, %B %d, %Y, %I:%M %p")
+"""Moodle's times in English: Sunday, 1 March 2026, 8:15 PM. The last form is that of the United States."""
 
 
 class Late(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,7 +88,10 @@ class Policy:
     late: Late | None = None
     extra: tuple[Extra, ...] = ()
     times: dict[str, datetime | None] = field(default_factory=dict)
-    """The time of each student's submission, from the file that ``late.submitted`` names; None: on time."""
+    """The time of each student's submission, from the file that ``late.submitted`` names; None: on time.
+
+    The students of Moodle's grading worksheet are called by their numbers: ``Participant 101``.
+    """
     where: str = ""
     """The path of the instructor's file, for messages."""
 
@@ -107,7 +117,7 @@ class Policy:
                 "[late] needs both `due`, a date and time with its zone, and `submitted`, a CSV file of times, because "
                 "files do not contain their submission time. (Only on Gradescope are both optional.)",
             )
-        without = sorted(known - self.times.keys())
+        without = sorted(student for student in known if self.row_of(student) not in self.times)
         if without:
             raise GraderError(
                 f"{self.where}: [late] submitted = {self.late.submitted!r} has no row for "
@@ -115,6 +125,11 @@ class Policy:
                 "Add a row for each student, named as in grades.csv, which a run without [late] writes. An empty time "
                 "means on time.",
             )
+
+    def row_of(self, student: str) -> str:
+        """Return the name of a student in ``times``."""
+        found = MOODLE.match(student)
+        return student if student in self.times or not found else f"Participant {int(found['number'])}"
 
     def maxima(self, points: Mapping[str, float]) -> dict[str, float]:
         """Return the maximum points of each exercise. ``points``: the course's points by exercise."""
@@ -177,7 +192,7 @@ def grade(
     )
     earned = sum(points.values())
     if policy.late is not None:
-        time = policy.times.get(student)
+        time = policy.times.get(policy.row_of(student))
         if handed_in is None and time is not None and policy.late.due is not None:
             handed_in = (time, policy.late.due)
         if handed_in is not None:
@@ -210,7 +225,7 @@ def read_policy(
     ``device``: cpu or cuda, where the class is graded.
     """
     stages = dict(_stage_points(given, worth, path, course, device) for given, worth in points.items())
-    times = _times(path.parent / late.submitted, f"{path}: [late] submitted") if late and late.submitted else {}
+    times = _times(late, path.parent / late.submitted, f"{path}: [late] submitted") if late and late.submitted else {}
     return Policy(stages, late, tuple(extra), times, str(path))
 
 
@@ -239,7 +254,7 @@ def _stage_points(
     return entry.name, dict(worth)
 
 
-def _times(path: Path, where: str) -> dict[str, datetime | None]:
+def _times(late: Late, path: Path, where: str) -> dict[str, datetime | None]:
     hint = "Write a CSV file with the columns student and submitted: ann,2026-11-01T20:15:00+01:00"
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -248,6 +263,8 @@ def _times(path: Path, where: str) -> dict[str, datetime | None]:
         raise GraderError(f"{where}: {path} cannot be read: {error.strerror}", hint) from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise GraderError(f"{where}: {path} is not a CSV file in UTF-8: {error}", hint) from error
+    if rows and {PARTICIPANT, LAST_MODIFIED} <= set(rows[0]):
+        return _times_of_worksheet(late, rows, f"{where}: {path}")
     if not rows or [cell.strip() for cell in rows[0][:2]] != ["student", "submitted"]:
         raise GraderError(f"{where}: {path} does not begin with the row student,submitted", hint)
     times: dict[str, datetime | None] = {}
@@ -255,6 +272,35 @@ def _times(path: Path, where: str) -> dict[str, datetime | None]:
         if row:
             times.update([_time(row, f"{where}: {path}, row {number}", hint, times)])
     return times
+
+
+def _times_of_worksheet(late: Late, rows: Sequence[Sequence[str]], where: str) -> dict[str, datetime | None]:
+    """Return the times of Moodle's grading worksheet, which have no zone: they are read in the zone of ``late.due``."""
+    if late.due is None:
+        raise GraderError(
+            f"{where}: times from Moodle need `due`", "Write `due` in the time zone of your Moodle profile."
+        )
+    times: dict[str, datetime | None] = {}
+    participant, column = rows[0].index(PARTICIPANT), rows[0].index(LAST_MODIFIED)
+    for number, row in enumerate(rows[1:], 2):
+        identifier = re.search(r"\d+", row[participant]) if len(row) > max(participant, column) else None
+        text = " ".join(row[column].split()) if identifier else ""
+        if identifier and text not in ("", "-"):  # "-": nothing was submitted
+            found = [time for form in _MOODLE_TIMES if (time := _parsed(text, form)) is not None]
+            if not found:
+                raise GraderError(
+                    f"{where}, row {number}: {text!r} is not a time as Moodle writes it in English",
+                    "Choose English as the language in Moodle, and download the grading worksheet again.",
+                )
+            times[f"Participant {int(identifier[0])}"] = found[0].replace(tzinfo=late.due.tzinfo)
+    return times
+
+
+def _parsed(text: str, form: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, form)
+    except ValueError:
+        return None
 
 
 def _time(row: Sequence[str], where: str, hint: str, before: Mapping[str, Any]) -> tuple[str, datetime | None]:

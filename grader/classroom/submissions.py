@@ -35,6 +35,8 @@ _NOT_READ = (".cu", ".py", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2")
 """Suffixes of files that may be a student's work but are not read. They are reported."""
 _CANVAS = re.compile(r"(?P<student>[^\W\d_][^_]*)(?:_LATE)?_(?P<number>[1-9]\d*)_(?P<attachment>[1-9]\d*)_(?P<file>.+)")
 """The name of an attachment in Canvas's archive: the student's name and number, the attachment's number, the file."""
+MOODLE = re.compile(r"(?P<name>[^_]*)_(?P<number>\d+)_assignsubmission_\w+")
+"""The name of a submission's folder in Moodle's archive: the student's name and number as a participant."""
 
 
 @dataclass

@@ -15,6 +15,7 @@ from grader.course import Course
 from grader.setup.errors import GraderError
 
 DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)
+WORKSHEET = "Identifier,Full name,Last modified (submission)\n"
 LATE = "[late]\ndue = 2026-03-01T12:00:00+00:00\n"
 
 
@@ -97,6 +98,11 @@ def test_extra_points_come_after_lateness_and_never_below_zero() -> None:
         (f'{LATE}submitted = "zone.csv"', "zone.csv, row 2: '2026-03-01T10:00:00' has no time zone"),
         (f'{LATE}submitted = "same.csv"', "same.csv, row 3: 'ann' has a row already"),
         (f'{LATE}submitted = "latin.csv"', "latin.csv is not a CSV file in UTF-8"),
+        (
+            f'{LATE}submitted = "german.csv"',
+            "german.csv, row 2: 'Sonntag, 1. März 2026, 13:00' is not a time as Moodle",
+        ),
+        ('[late]\nsubmitted = "german.csv"', "times from Moodle need `due`"),
         ("extra = 1", r"got `int` - at `\$\.extra`"),
         ("[[extra]]\npoints = 1", r"missing required field `student` - at `\$\.extra\[0\]`"),
         ('[[extra]]\nstudent = "ann"\npoints = 1e9', r"Expected `float` <= .* - at `\$\.extra\[0\]\.points`"),
@@ -109,10 +115,32 @@ def test_mistakes_name_the_file_and_the_key(course: Course, tmp_path: Path, text
     (tmp_path / "when.csv").write_text("student,submitted\nann,\nbob,yesterday\n")
     (tmp_path / "zone.csv").write_text("student,submitted\nann,2026-03-01T10:00:00\n")
     (tmp_path / "same.csv").write_text("student,submitted\nann,\nann,\n")
+    (tmp_path / "german.csv").write_text(f'{WORKSHEET}Teilnehmer/in101,Ann,"Sonntag, 1. März 2026, 13:00"\n')
     (tmp_path / "latin.csv").write_bytes("student,submitted\nJörg,\n".encode("latin-1"))
     with pytest.raises(GraderError, match=says) as error:
         read_instructions(path, course)
     assert str(path) in error.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Sunday, 1 March 2026, 12:30 PM", "Sunday, March 1, 2026, 12:30\u202fPM", "Sunday, 1 March 2026, 12:30"],
+)
+def test_times_of_moodles_worksheet(course: Course, tmp_path: Path, text: str) -> None:
+    """Read times in the zone of ``due``, and find each student by the number in the name of the submission."""
+    late = "[late]\ndue = 2026-03-01T12:00:00-05:00\npercent_per_day = 10\n"
+    (tmp_path / "instructor.toml").write_text(f'{late}submitted = "worksheet.csv"')
+    (tmp_path / "worksheet.csv").write_text(
+        f'\ufeff{WORKSHEET}Participant 101,Ann Lee,"{text}"\nParticipant 102,Bob Ray,-\n', encoding="utf-8"
+    )
+    policy = read_instructions(tmp_path / "instructor.toml", course).policy
+    ann, bob = "Ann Lee_101_assignsubmission_file", "Bob Ray_102_assignsubmission_file"
+    policy.check_class([ann])
+    with pytest.raises(GraderError, match="has no row for 'Bob Ray"):
+        policy.check_class([ann, bob])
+    made = grade(policy, result("builds", "correct", "safe") | {"student": ann}, "ann", {"d/e": 10.0}, False)
+    assert policy.times["Participant 101"] == datetime(2026, 3, 1, 17, 30, tzinfo=UTC)
+    assert (made.days_late, made.total) == (1, 9)
 
 
 def test_points_for_fast_are_earned_on_a_gpu_alone(tmp_path: Path) -> None:

@@ -20,12 +20,12 @@ from grader.classroom.exports.feedback import Export, gradable, page
 from grader.classroom.exports.tables import points, read_table, table
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import Grade
+from grader.classroom.submissions import MOODLE
 from grader.classroom.tables import no_formula
 from grader.course.learner.zipped import zipped
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
 
-_SUBMISSION = re.compile(r"(?P<name>[^_]*)_(?P<number>\d+)_assignsubmission_\w+")
 _PARTICIPANT = re.compile(r"\D*(\d+)")
 """The participant's number. Moodle writes a word before the number, such as "Participant", in the site's language."""
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
@@ -65,12 +65,12 @@ def export(book: GradeBook, out: Path, target: Path, worksheet: Path | None = No
 
 
 def _number(grade: Grade) -> str:
-    match = _SUBMISSION.match(grade.student)
+    match = MOODLE.match(grade.student)
     return str(int(match["number"])) if match else ""
 
 
 def _name(grade: Grade) -> str:
-    match = _SUBMISSION.match(grade.student)
+    match = MOODLE.match(grade.student)
     return match["name"] if match else grade.student
 
 
