@@ -176,7 +176,7 @@ def show(name: str, found: Row) -> None:
                 f"{row['max']:11.2f}  {row['name'][:60]}"
             )
     print("cuda_kern_exec_sum, averages in us: ", end="")
-    print(", ".join(f"{key} {value:.2f}" for key, value in found["cuda_kern_exec_sum"].items()))
+    print(", ".join(f"{key[0].upper()}Avg {value:.2f}" for key, value in found["cuda_kern_exec_sum"].items()))
     print("gaps between kernels in us: ", ", ".join(f"{key} {value:.2f}" for key, value in found["gaps"].items()))
 
 

@@ -44,7 +44,8 @@ import torch  # noqa: E402
 
 from grader import load_kernel  # noqa: E402
 from grader.course import Course  # noqa: E402
-from grader.course.task import Call, Case, Exercise, Input, Output, named_arguments, torch_dtype  # noqa: E402
+from grader.course.inputs import named  # noqa: E402
+from grader.course.task import Call, Case, Exercise, Input, Output, torch_dtype  # noqa: E402
 from grader.execution.build.build import build, compile_directly, plan_kernel  # noqa: E402
 from grader.judge.timing.bench import rotation  # noqa: E402
 from grader.judge.timing.events import time_on_gpu  # noqa: E402
@@ -248,9 +249,7 @@ def measure(size: Size, dtype: str, kernels: Kernels, machine: Machine | None, c
     call = drawn(task, size, dtype, kernels.device)
     baseline = task.torch_baseline
     assert baseline is not None
-    wanted = named_arguments(baseline)
-    given: dict[str, Any] = {**call.scalars, **call.tensors}
-    given = {name: value for name, value in given.items() if wanted is None or name in wanted}
+    given = named(baseline, {**call.scalars, **call.tensors})
     arguments, outputs = arguments_of(task, call, kernels.device)
     launch = getattr(kernels.load(size.exercise), task.launcher(dtype))
     launch(*arguments)
