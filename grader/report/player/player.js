@@ -46,17 +46,20 @@
     words: new Map([...state.words].map(([i, words]) => [i, words.slice()])),
     values: new Map([...state.values].map(([i, values]) => [i, values.slice()])),
   });
+  // The 4-byte words that `size` bytes at a byte offset touch.
+  function wordsAt(offset, size) {
+    const first = Math.floor(offset / 4);
+    return Array.from({ length: Math.floor((offset + size - 1) / 4) - first + 1 }, (_, i) => first + i);
+  }
   const place = (event) => event.line ? `line ${event.line}` : "";
   const memoryName = (event) => event.memory < 0 ? "" : memories[event.memory].name;
 
   function apply(state, event) {
     const { kind } = event;
-    if (kind === "barrier_complete" || kind === "mbarrier_phase_complete") {
-      if (kind === "barrier_complete")
-        for (let t = 0; t < data.threads; ++t)
-          if (state.lanes[t] === WAITS && state.barrier[t] === event.number) state.lanes[t] = RUNS;
-      return;
-    }
+    if (kind === "barrier_complete")
+      for (let t = 0; t < data.threads; ++t)
+        if (state.lanes[t] === WAITS && state.barrier[t] === event.number) state.lanes[t] = RUNS;
+    if (kind === "barrier_complete" || kind === "mbarrier_phase_complete") return;
     const waits = kind === "barrier_wait" || kind === "warp_wait" || kind === "blocked" || kind === "mbarrier_wait";
     for (const lane of event.lanes) {
       const t = event.warp * 32 + lane;
@@ -71,8 +74,7 @@
     const per = Math.max(1, Math.floor(event.size / memory.element));
     event.offsets.forEach((offset, i) => {
       const at = offset - memory.start;
-      for (let word = Math.floor(at / 4); word <= Math.floor((at + event.size - 1) / 4); ++word)
-        if (word >= 0 && word < words.length) words[word] = under ? 2 : 1;
+      for (const word of wordsAt(at, event.size)) if (word in words) words[word] = under ? 2 : 1;
       const first = Math.floor(at / memory.element);
       for (let k = 0; k < per && event.size <= 16; ++k)
         if (first + k >= 0 && first + k < values.length)
@@ -138,7 +140,7 @@
     for (const part of partsOf(event)) {
       const banks = Array.from({ length: 32 }, () => new Map());
       for (const i of part)
-        for (let word = Math.floor(event.offsets[i] / 4); word <= Math.floor((event.offsets[i] + event.size - 1) / 4); ++word) {
+        for (const word of wordsAt(event.offsets[i], event.size)) {
           const served = banks[word % 32], key = atomic ? `${word}:${event.lanes[i]}` : word; // atomics take turns
           if (!served.has(key)) served.set(key, []);
           served.get(key).push(event.lanes[i]);
@@ -195,9 +197,8 @@
   function unready(event, state) {
     if (!READS.has(event.kind) && event.kind !== "atomic" || !state.words.has(event.memory)) return "";
     const words = state.words.get(event.memory), start = memories[event.memory].start, found = [new Set(), new Set(), new Set()];
-    for (const offset of event.offsets)
-      for (let word = Math.floor((offset - start) / 4); word <= Math.floor((offset - start + event.size - 1) / 4); ++word)
-        if (word >= 0 && word < words.length) found[words[word]].add(word);
+    for (const word of event.offsets.flatMap((offset) => wordsAt(offset - start, event.size)))
+      if (word in words) found[words[word]].add(word);
     return (found[0].size ? `; ${plural(found[0].size, "word")} not yet written` : "") +
       (found[2].size ? `; ${plural(found[2].size, "word")} with a copy in flight` : "");
   }
@@ -378,8 +379,7 @@
   }
   function valueText(value) {
     if (value === undefined || value === null) return "";
-    const text = typeof value === "number" && !Number.isInteger(value) ? value.toPrecision(3).replace(/\.?0+$/, "") : String(value);
-    return text;
+    return typeof value === "number" && !Number.isInteger(value) ? value.toPrecision(3).replace(/\.?0+$/, "") : String(value);
   }
   function drawShared(state, event) {
     for (const picture of pictures) {
@@ -387,8 +387,7 @@
       const now = new Map();
       if (event && event.memory === picture.memory)
         for (const offset of event.offsets)
-          for (let word = Math.floor((offset - memory.start) / 4); word <= Math.floor((offset - memory.start + event.size - 1) / 4); ++word)
-            now.set(word, READS.has(event.kind) ? 1 : 2);
+          for (const word of wordsAt(offset - memory.start, event.size)) now.set(word, READS.has(event.kind) ? 1 : 2);
       const { pen, cell: wide, high } = picture;
       let written = 0;
       for (let word = 0; word < words.length; ++word) {
