@@ -116,7 +116,11 @@ def command(
         if json_out is not None:
             _write(json_out, reports)
         return 0
-    chosen = device.value if device is not None else _default_device()
+    if device is None:
+        import torch
+
+        device = Device.cuda if torch.cuda.is_available() else Device.cpu
+    chosen = device.value
     if record:  # check before timing, which may take an hour
         from grader.judge.timing.machine import gpu_name
         from grader.judge.timing.recordings import check_recordable
@@ -129,7 +133,8 @@ def command(
             console.print(f"  {entry.name}: not timed, because its task lists no sizes\n")
             continue
         try:
-            _refuse_python(entry)
+            if entry.language == "python":
+                raise GraderError(f"{entry.name} is a Python exercise: it has no kernel to time", "Name another one.")
             kernel = _kernel(course, entry, file, every or record)
             report = _time(entry, kernel, chosen, machine, every or record)
         except GraderError as error:
@@ -152,11 +157,6 @@ def command(
     if failed:
         print_error(f"{words.count(failed, 'exercise')} of {len(entries)} could not be timed")
     return 2 if failed else 0
-
-
-def _refuse_python(entry: Entry) -> None:
-    if entry.language == "python":
-        raise GraderError(f"{entry.name} is a Python exercise: it has no kernel to time", "Name another exercise.")
 
 
 def _kernel(course: Course, entry: Entry, file: Path | None, solution: bool) -> Path:
@@ -200,13 +200,6 @@ def _end(console: Console, reports: list[BenchReport], every: bool) -> None:
         rows.sort(key=lambda row: (operators.index(row[0]), order.get(row[2].dtype, 9)))
         console.print(operators_table(rows))
         console.print()
-
-
-def _default_device() -> str:
-    """Return cuda if torch sees a GPU, else cpu."""
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _time(entry: Entry, kernel: Path, device: str, machine: Machine | None, solution: bool) -> BenchReport:

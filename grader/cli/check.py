@@ -14,8 +14,17 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from grader.cli.list_exercises import next_exercise
-from grader.cli.messages import find_exercise, print_note, refuse_open_blanks, short_name, shown_path, start_command
+from grader.cli.messages import (
+    find_exercise,
+    print_note,
+    read_progress,
+    refuse_open_blanks,
+    short_name,
+    shown_path,
+    start_command,
+)
 from grader.course import Course, Entry
+from grader.course.catalog import kernel_file
 from grader.course.learner import pristine
 from grader.course.learner.progress import ProgressFile
 from grader.course.manifest import SUFFIXES
@@ -84,16 +93,12 @@ def command(
             raise GraderError(f"{exercise} and --file {file} are both files", "Give only one of the two files.")
         file = given
         print_note(f"{exercise} is graded as the exercise {entry.name}, not {shown_path(entry.skeleton, course)}")
-    if file is not None:
-        _must_be_readable(file)
-    for path in (json_out, junit_out, html_out):
-        if path is not None and str(path) != "-":
-            must_be_writable(path)
+    graded = kernel_file(entry, file)
+    must_be_writable(json_out, junit_out, html_out)
     if again and device is not Device.cuda:
         raise GraderError("--again measures times again, and only a real GPU has times", "Add --device cuda.")
     pristine.keep_copies(course)
-    to_stdout = json_out is not None and str(json_out) == "-"
-    console = theme.console(sys.stderr if to_stdout else sys.stdout)
+    console = theme.console(sys.stderr if str(json_out) == "-" else sys.stdout)
     recordings: list[Recorded] = []
     wanted = recordings.append if html_out is not None else None
     options = CheckOptions(
@@ -106,7 +111,7 @@ def command(
         own_process="torch" not in sys.modules,
     )
     if isinstance(entry, Puzzle):
-        refuse_open_blanks(entry, (file or entry.skeleton).read_text(encoding="utf-8", errors="replace"))
+        refuse_open_blanks(entry, graded.read_text(encoding="utf-8", errors="replace"))
     verdict = grade(entry, file, console, options)
     own = is_own_file(entry, file)
     if own:
@@ -114,10 +119,7 @@ def command(
     print_verdict(verdict, console, verbose, next_steps(course, entry, verdict, file, own, verbose))
     if own and not verdict.passed and pristine.untouched(course, entry):
         console.print(first_task(entry))
-    if to_stdout:
-        sys.stdout.write(results.as_json(verdict))
-    elif json_out is not None:
-        results.save(verdict, json_out)
+    write_json(verdict, json_out)
     if junit_out is not None:
         from grader.report.junit import save_junit
 
@@ -127,6 +129,14 @@ def command(
 
         save_html(verdict, html_out, _player(recordings))
     return verdict.exit_code
+
+
+def write_json(verdict: Verdict, path: Path | None) -> None:
+    """Write the verdict as JSON to a file, or to stdout if the path is ``-``."""
+    if str(path) == "-":
+        sys.stdout.write(results.as_json(verdict))
+    elif path is not None:
+        results.save(verdict, path)
 
 
 def grade(
@@ -191,13 +201,10 @@ def record(course: Course, entry: Entry, verdict: Verdict) -> None:
     """Record the result as progress. Print errors instead of raising them: the verdict matters more."""
     if verdict.exit_code == 2:
         return
-    progress = ProgressFile(course.root)
-    before = progress.read()
-    if before.set_aside:
-        print_note(before.set_aside)
+    read_progress(course)
     stage = verdict.failed_stage
     try:
-        progress.record_check(entry.name, verdict.passed, stage.name if stage else "")
+        ProgressFile(course.root).record_check(entry.name, verdict.passed, stage.name if stage else "")
     except GraderError as error:
         print_note(str(error))
 
@@ -283,28 +290,19 @@ def exercise_of(course: Course, name: str) -> tuple[Entry, Path | None]:
     )
 
 
-def _must_be_readable(file: Path) -> None:
-    if not file.exists():
-        raise GraderError(f"there is no file {file}", "--file takes the path of an exercise's file.")
-    if file.is_dir():
-        raise GraderError(f"{file} is a folder", "--file takes the path of an exercise's file.")
-    try:
-        with open(file, "rb"):
-            pass
-    except OSError as error:
-        raise GraderError(f"cannot read {file}: {error.strerror}") from error
-
-
-def must_be_writable(path: Path) -> None:
+def must_be_writable(*paths: Path | None) -> None:
     """Raise if a file cannot be written. It is called before grading, which may take a minute."""
-    if path.is_dir():
-        raise GraderError(f"cannot write {path}: it is a folder", "Give the name of a file.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        existed = path.exists()
-        with open(path, "ab"):
-            pass
-        if not existed:
-            path.unlink()
-    except OSError as error:
-        raise GraderError(f"cannot write {path}: {error.strerror}") from error
+    for path in paths:
+        if path is None or str(path) == "-":
+            continue
+        if path.is_dir():
+            raise GraderError(f"cannot write {path}: it is a folder", "Give the name of a file.")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            existed = path.exists()
+            with open(path, "ab"):
+                pass
+            if not existed:
+                path.unlink()
+        except OSError as error:
+            raise GraderError(f"cannot write {path}: {error.strerror}") from error

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.cli.messages import print_note, short_name, shortened, start_command
+from grader.cli.messages import read_progress, short_name, shortened, start_command
 from grader.course import Course, Day, Entry
 from grader.course.learner.progress import Progress, ProgressFile
 from grader.course.puzzles import Puzzle, read_puzzles
@@ -34,13 +34,10 @@ def command(
     """Show days, exercises, points and your progress."""
     course = Course()
     days = course.days if name is None else [_day(course, name)]
-    progress = ProgressFile(course.root).read()
     if as_json:
-        print(json.dumps(as_data(course, progress, days), indent=2))
-        return 0
-    if progress.set_aside:
-        print_note(progress.set_aside)
-    print_list(course, progress, days)
+        print(json.dumps(as_data(course, ProgressFile(course.root).read(), days), indent=2))
+    else:
+        print_list(course, read_progress(course), days)
     return 0
 
 

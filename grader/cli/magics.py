@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.cli import check, hint, list_exercises
-from grader.cli.messages import find_exercise, print_note, refuse_open_blanks, short_name, shown_path
+from grader.cli.messages import find_exercise, read_progress, refuse_open_blanks, short_name, shown_path
 from grader.course import Course, Entry
 from grader.course.learner import kernel_file, pristine
 from grader.course.learner.progress import ProgressFile
@@ -140,9 +140,7 @@ class Magics:
         if line.strip():
             raise GraderError(f"%progress takes no arguments, but got {line.strip()!r}")
         course = Course()
-        read = ProgressFile(course.root).read()
-        if read.set_aside:
-            print_note(read.set_aside)
+        read = read_progress(course)
         following = list_exercises.next_exercise(course, read)
 
         def write(console: Console) -> None:
@@ -326,10 +324,10 @@ def _printed(write: Callable[[Console], None]) -> Panel:
 
 def _load_torch() -> None:
     """Import torch in a thread, which the stop button does not interrupt. A stopped import could not be repeated."""
+
+    def load() -> None:
+        with contextlib.suppress(Exception):  # the next import, in the main thread, raises the same error
+            import torch  # noqa: F401
+
     if "torch" not in sys.modules:
-        threading.Thread(target=_import_torch, daemon=True).start()
-
-
-def _import_torch() -> None:
-    with contextlib.suppress(Exception):  # the next import, in the main thread, raises the same error
-        import torch  # noqa: F401
+        threading.Thread(target=load, daemon=True).start()

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from grader.course import Course, Entry
 from grader.course.learner import former_files, kernel_file
+from grader.course.learner.progress import Progress, ProgressFile
 from grader.course.puzzles import BLANK, Puzzle, find_puzzle, open_blank
 from grader.report import theme
 from grader.setup.errors import GraderError
@@ -72,6 +73,14 @@ def refuse_open_blanks(entry: Entry, text: str) -> None:
             f"line {line} of {entry.variable} still has the blank {BLANK}",
             "Replace the blank by code, and grade it again.",
         )
+
+
+def read_progress(course: Course) -> Progress:
+    """Return the learner's progress. If its file could not be read, print a note."""
+    progress = ProgressFile(course.root).read()
+    if progress.set_aside:
+        print_note(progress.set_aside)
+    return progress
 
 
 def move_renamed_files(course: Course) -> None:

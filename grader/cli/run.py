@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from grader.cli.check import Device, must_be_writable
+from grader.cli.check import Device, must_be_writable, write_json
 from grader.cli.messages import print_note
 from grader.report import theme
 from grader.setup.errors import GraderError
@@ -108,9 +108,7 @@ def command(
     from grader.execution.programs.execute import Sample, execute
     from grader.execution.programs.files import unit
 
-    for path in (json_out, html_out):
-        if path is not None and str(path) != "-":
-            must_be_writable(path)
+    must_be_writable(json_out, html_out)
     units = [unit(file, tuple(include or ()), flags_of_defines(define or ())) for file in files]
     sampled = check_blocks is not None or check_launches is not None
     if sampled and (no_checks or device is Device.cuda):
@@ -184,17 +182,13 @@ def show(
     """Write the report of a finished program to stderr and to the requested files."""
     from grader.execution.programs import results
     from grader.report.program import print_program
-    from grader.verdict.wording import results as written
 
     sys.stdout.flush()
     print_program(outcome, theme.console(sys.stderr), verbose)
     if json_out is None and html_out is None:
         return
     verdict = results.verdict(outcome, file, build_seconds, isolation)
-    if json_out is not None and str(json_out) == "-":
-        sys.stdout.write(written.as_json(verdict))
-    elif json_out is not None:
-        written.save(verdict, json_out)
+    write_json(verdict, json_out)
     if html_out is not None:
         from grader.report.html import save_html
 

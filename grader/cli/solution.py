@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 from rich.syntax import Syntax
 
-from grader.cli.messages import find_exercise, print_note, short_name, shown_path
+from grader.cli.messages import find_exercise, read_progress, short_name, shown_path
 from grader.course import Course
-from grader.course.learner.progress import ProgressFile
 from grader.course.puzzles import Puzzle
 from grader.report import theme
 from grader.setup.errors import GraderError
@@ -24,10 +23,8 @@ def command(
     course = Course()
     entry = find_exercise(course, exercise)
     name = short_name(entry, course)
-    progress = ProgressFile(course.root).read()
-    if progress.set_aside:
-        print_note(progress.set_aside)
-    if not spoil and not progress.of(entry.name).passed:
+    passed = read_progress(course).of(entry.name).passed
+    if not spoil and not passed:
         raise GraderError(
             f"you have not passed {entry.name} yet",
             f"`grader hint {name}` helps step by step; `grader solution {name} --spoil` shows it anyway.",

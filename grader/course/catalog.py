@@ -300,6 +300,21 @@ def find(name: str, root: Path | None = None) -> Entry:
     return Course(root).find(name)
 
 
+def kernel_file(exercise: Entry | Exercise, file: str | Path | None) -> Path:
+    """Return the path of the file to grade or time, by default the learner's; raise GraderError if there is none."""
+    if file is not None:
+        path, hint = Path(file), "Check the path. The option --file names the kernel file."
+    elif isinstance(exercise, Entry):
+        path, hint = exercise.skeleton, f"`grader reset {exercise.name}` writes the skeleton there."
+    else:
+        raise GraderError("no file was given", "Name the kernel file with --file.")
+    if path.is_dir():
+        raise GraderError(f"{path} is a folder, not a kernel file", hint)
+    if not path.is_file():
+        raise GraderError(f"there is no file {path}", hint)
+    return path
+
+
 @functools.lru_cache(maxsize=64)
 def _hints(path: Path, changed: int) -> dict[str, tuple[str, ...]]:
     """Return the hints of a day by exercise.

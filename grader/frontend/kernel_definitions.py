@@ -84,7 +84,7 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
         declaration = tokens[start : _end_of_declaration(tokens, close)]
         is_template = any(t.text == "template" for t in tokens[start:i])
         cluster = ", ".join(attributes[CLUSTER_DIMS].arguments(declaration))
-        if is_template and {*re.findall(r"\w+", cluster)} & _template_names(tokens[start:i]):
+        if is_template and {*re.findall(r"\w+", cluster)} & {t.text for t in tokens[start:i] if t.kind == "word"}:
             cluster = ""
         kernel = KernelDefinition(
             tokens[k].text,
@@ -178,10 +178,6 @@ def _arguments_of(head: Sequence[Token], attribute: str) -> list[Token]:
         if close is not None:
             return list(head[i + 2 : close])
     return []
-
-
-def _template_names(head: Sequence[Token]) -> set[str]:
-    return {t.text for t in head if t.kind == "word"}
 
 
 def refuse_inlined(source: Source, launchers: Collection[str]) -> None:

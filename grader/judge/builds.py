@@ -40,7 +40,12 @@ class Builder:
     def __init__(self, job: Job, own_process: bool) -> None:
         self.file = job.file
         self.started = self.finished = time.monotonic()
-        self.building = Process(job) if own_process else _threads(job)
+        if own_process:
+            self.building: Building = Process(job)
+        else:
+            from grader.judge.build_threads import Threads
+
+            self.building = Threads(job)
         self.building.kernel.add_done_callback(self._note_the_time)
 
     def _note_the_time(self, _: Future[Any]) -> None:
@@ -76,12 +81,6 @@ class Builder:
             stage.summary = stages.WRONG_LAUNCHER if isinstance(error, PrototypeError) else stages.DOES_NOT_COMPILE
         stage.seconds = max(0.0, self.finished - self.started)
         return stage, built
-
-
-def _threads(job: Job) -> Building:
-    from grader.judge.build_threads import Threads
-
-    return Threads(job)
 
 
 def add_answer(stage: Stage, answer: Answer, launches: Mapping[str, tuple[int, int]], on: Gpu) -> None:

@@ -15,12 +15,13 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grader
 from grader.course import Course, Entry
+from grader.course.catalog import kernel_file
 from grader.course.manifest import FILE, OF_PYTHON
 from grader.course.puzzles import Puzzle
 from grader.course.python_task import PythonExercise
@@ -66,7 +67,7 @@ def run_check(
     device = options.device
     started = time.monotonic()
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
-    path = _file(entry, file)
+    path = kernel_file(entry, file)
     wanted = _stages(options.stages, device)
     peak = find_gpu(options.gpu)
     verdict = Verdict(
@@ -80,7 +81,7 @@ def run_check(
     )
     verdict.command = f"grader check {entry.name} --file {path} --device {device} --seed {verdict.seed}"
     options.report(CheckEvent("builds", "started"))
-    if _is_python(entry):
+    if entry.language == "python" if isinstance(entry, Entry) else isinstance(entry, PythonExercise):
         _check_python(entry, path, options, wanted, verdict)
         return _completed(verdict, wanted, OF_PYTHON, None, started)
     ask_nvcc = (device == "cpu" or options.details) and not isinstance(entry, Puzzle)  # a puzzle needs no nvcc
@@ -127,11 +128,6 @@ def run_check(
             else:
                 options.report(CheckEvent("builds", "finished", status=stage.status))
     return _completed(verdict, wanted, STAGES, built, started)
-
-
-def _is_python(entry: Entry | Exercise) -> bool:
-    """Return whether the exercise's file is Python."""
-    return entry.language == "python" if isinstance(entry, Entry) else isinstance(entry, PythonExercise)
 
 
 def _check_python(
@@ -189,28 +185,24 @@ def _ready_to_time(
     return task, times
 
 
+@dataclass
 class _Check:
     """Runs the stages after *builds*."""
 
-    def __init__(
-        self,
-        task: Exercise,
-        file: Path,
-        built: Built,
-        planned: tuple[list[Run], list[Run]],
-        options: CheckOptions,
-        jail: Jail,
-        operations: Operations | None,
-        nvcc: Future[Answer] | None,
-        gpu: Gpu,
-        times: Kept | None,
-    ) -> None:
-        self.gpu, self.times = gpu, times
-        self.jail, self.operations, self.nvcc = jail, operations, nvcc
-        self.task, self.file, self.built, self.planned = task, file, built, planned
-        self.device, self.stages, self.report = options.device, options.stages or (), options.report
-        self.reuse = options.times == "reuse"
-        self.settings = {**SETTINGS, "same_value_races": str(int(options.same_value_races))}
+    task: Exercise
+    file: Path
+    built: Built
+    planned: tuple[list[Run], list[Run]]
+    options: CheckOptions
+    jail: Jail
+    operations: Operations | None
+    nvcc: Future[Answer] | None
+    gpu: Gpu
+    times: Kept | None
+
+    def __post_init__(self) -> None:
+        self.device, self.stages, self.report = self.options.device, self.options.stages or (), self.options.report
+        self.settings = {**SETTINGS, "same_value_races": str(int(self.options.same_value_races))}
         self.reports: list[Report | None] = []
         """The simulator's report of each run."""
         self.runs: list[Run] = []
@@ -259,7 +251,7 @@ class _Check:
         """Time the kernel, or return the result of an earlier check."""
         from grader.judge.fast import judge_fast
 
-        if self.times is not None and self.reuse and (known := self.times.find()) is not None:
+        if self.times is not None and self.options.times == "reuse" and (known := self.times.find()) is not None:
             return known
         stage = judge_fast(
             self.task, self.file, self.jail, lambda step: self.report(CheckEvent("fast", "step", case=step))
@@ -368,24 +360,6 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def _file(entry: Entry | Exercise, file: str | Path | None) -> Path:
-    """Return the path of the kernel file; raise GraderError if the file does not exist."""
-    if file is None:
-        if not isinstance(entry, Entry):
-            raise GraderError("no file was given", "Name the kernel file with --file.")
-        path = entry.skeleton
-    else:
-        path = Path(file)
-    if path.is_dir():
-        raise GraderError(f"{path} is a folder, not a kernel file")
-    if not path.is_file():
-        how = "Check the path. The option --file names the kernel file to grade."
-        if file is None:
-            how = f"`grader reset {entry.name}` writes the skeleton there."
-        raise GraderError(f"there is no file {path}", how)
-    return path
 
 
 def _stages(stages: Sequence[str] | None, device: str) -> list[str]:

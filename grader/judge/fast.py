@@ -47,7 +47,8 @@ def judge_fast(task: Exercise, file: Path, jail: Jail, say: Callable[[str], None
         gpu = uuid()
         with turns.turn(gpu, alone=True) as granted, others.watch(gpu) as seen:
             say("the GPU's copy bandwidth and matmul rates")
-            machine = measure_machine(_dtypes(task))
+            # The rooflines of a task need the rates of these dtypes.
+            machine = measure_machine(frozenset([task.flops_of] if task.flops_of else task.dtypes))
             report = bench(task, file, "cuda", machine=machine, compiled=False, pace=QUICK, on_progress=say, jail=jail)
             stage.timings = report.timings
             say("the grader's own clock")
@@ -59,11 +60,6 @@ def judge_fast(task: Exercise, file: Path, jail: Jail, say: Callable[[str], None
         stage.status, stage.message, stage.summary = FAILED, str(error), timed.NOT_TIMED
         return stage
     return judge_measured(stage, task, measured, machine.device, busy=bool(seen.busy) or not granted)
-
-
-def _dtypes(task: Exercise) -> frozenset[str]:
-    """Return the dtypes whose matmul rates the rooflines of a task need."""
-    return frozenset((task.flops_of,) if task.flops_of else task.dtypes)
 
 
 def judge_measured(

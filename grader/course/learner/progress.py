@@ -89,7 +89,7 @@ class ProgressFile:
         with self._changing() as progress:
             entry = progress.exercises.setdefault(name, ExerciseProgress())
             entry.checks += 1
-            entry.last_checked = _now()
+            entry.last_checked = datetime.now(UTC).isoformat(timespec="seconds")
             entry.last_failed_stage = "" if passed else failed_stage
             if passed and not entry.passed:
                 entry.passed, entry.first_passed = True, entry.last_checked
@@ -170,7 +170,3 @@ def _together(first: ExerciseProgress, second: ExerciseProgress) -> ExerciseProg
         last_failed_stage=later.last_failed_stage,
         hints_shown=max(first.hints_shown, second.hints_shown),
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

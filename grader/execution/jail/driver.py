@@ -45,8 +45,5 @@ def libraries() -> tuple[Path, ...]:
         return ()
     mapped = (line.split(maxsplit=5)[5:] for line in Path("/proc/self/maps").read_text().splitlines())
     folders = {Path(path[0]).parent for path in mapped if path and Path(path[0]).name.startswith("libcuda.so.")}
-    return tuple(sorted(path for folder in folders for path in folder.glob("lib*.so*") if _of_the_driver(path)))
-
-
-def _of_the_driver(path: Path) -> bool:
-    return path.name.startswith(("libcuda.so", "libnvidia-")) and path.is_file()
+    found = (path for folder in folders for kind in ("libcuda.so*", "libnvidia-*.so*") for path in folder.glob(kind))
+    return tuple(sorted(path for path in found if path.is_file()))

@@ -284,7 +284,7 @@ def _moved_from(scene: Scene, axis: int, step: int) -> int | None:
     # An element whose neighbor has the same value does not show a shift.
     moved = ((got - want).abs() <= 3 * allowed) & wrong_here & wrong_there & ((want - want_there).abs() > 3 * allowed)
     count = int(moved.sum())
-    if count < 3 or 2 * count < scene.count or _same_everywhere(want[moved]):
+    if count < 3 or 2 * count < scene.count or bool((want[moved] == want[moved][0]).all()):
         return None
     explained = scene.torch.zeros_like(scene.wrong)
     explained.narrow(axis, max(-step, 0), length - 1).logical_or_(moved)
@@ -449,7 +449,3 @@ def _is_even(scene: Scene, error: Any) -> bool:
     whole = float((scale * scale).mean().sqrt())
     of_rows = torch.linalg.vector_norm(rows, dim=1) / scale.clamp(min=max(1e-3 * whole, 1e-300))
     return float(of_rows.max()) <= LARGEST_ROW * float(of_rows.median())
-
-
-def _same_everywhere(tensor: Any) -> bool:
-    return bool((tensor == tensor.flatten()[0]).all())

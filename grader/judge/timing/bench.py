@@ -33,6 +33,7 @@ from typing import Any
 import msgspec
 
 from grader.course import Course, Entry
+from grader.course.catalog import kernel_file
 from grader.course.inputs import named
 from grader.course.task import Call, Case, Exercise
 from grader.execution.build.build import compile_kernel
@@ -114,14 +115,7 @@ def bench(
         jail: the kernel's sandbox on a GPU; by default none, so the kernel has the user's rights.
     """
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
-    path = Path(file or (entry.skeleton if isinstance(entry, Entry) else ""))
-    if not path.is_file():
-        raise GraderError(
-            f"there is no file {path}",
-            "Check the path. The option --file names the kernel file to time."
-            if file
-            else f"`grader reset {entry.name}` writes the skeleton there.",
-        )
+    path = kernel_file(entry, file)
     task = entry.load() if isinstance(entry, Entry) else entry
     say = on_progress or (lambda text: None)
     if device == "cuda":

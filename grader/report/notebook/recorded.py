@@ -36,7 +36,7 @@ def h200_table(day: str | Path, *exercises: str) -> Panel:
     names = exercises or tuple(recorded)
     missing = [name for name in names if name not in recorded]
     rows: list[RenderableType] = []
-    shown = {name: [_timing(item) for item in recorded[name]["timings"]] for name in names if name in recorded}
+    shown = {name: msgspec.convert(recorded[name]["timings"], list[Timing]) for name in names if name in recorded}
     if shown:
         rows.append(median_table(shown))
         rows.append(Text(""))
@@ -135,10 +135,6 @@ _SHARES = {
     "tensor cores, % of time": "tensor",
 }
 """Recorded figures by name, with the titles of their columns."""
-
-
-def _timing(values: dict[str, Any]) -> Timing:
-    return msgspec.convert(values, Timing)
 
 
 def _origins(entries: Iterable[dict[str, Any]]) -> list[str]:

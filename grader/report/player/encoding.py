@@ -55,7 +55,9 @@ class Encoded:
 
     def json(self) -> str:
         """Return the data as JSON that is valid inside a script element."""
-        return _script_safe(json.dumps(self.data, separators=(",", ":"), ensure_ascii=True))
+        text = json.dumps(self.data, separators=(",", ":"), ensure_ascii=True)
+        # no </script>, and no start of an HTML comment
+        return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def encode(recording: Recording, source: str, findings: Sequence[Finding] = (), most_bytes: int = 1_800_000) -> Encoded:
@@ -297,8 +299,3 @@ def _is_access(recording: Recording, event: Event, side: Side, thread: int | Non
     start = memory.start if memory.space == "shared" else 0
     lanes = [event.lanes.index(thread % LANES)] if thread is not None else range(len(event.lanes))
     return any(abs(event.offsets[i] - start - side.memory.offset) < max(4, event.size) for i in lanes)
-
-
-def _script_safe(text: str) -> str:
-    """Escape JSON so that it contains no ``</script>`` and no start of an HTML comment."""
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -89,22 +89,26 @@ def page() -> str:
         rows += [f"## Findings: {family.lower()}", ""]
         for kind in kinds:
             rows += _entry(kind)
-    rows += ["## Wrong outputs", "", *_diagnoses(), "", "## Cases that fail", "", *_problems()]
+    rows += ["## Wrong outputs", ""]
+    for made in map(sample_diagnosis, outputs.LOOKS):
+        rows.append(f"- **{outputs.title(made)}**: {outputs.looks(made)}")
+    rows += ["", "## Cases that fail", ""]
+    for problem in cases.PROBLEMS:
+        case = CaseResult("two tiles", "f32", "failed", problem=problem, reasons=["<reason>"], outside={"out": 4})
+        rows.append(f"- **{cases.in_short(case)}**: {cases.reason(case)}")
     return "\n".join(rows).rstrip() + "\n"
 
 
 def _entry(kind: FindingKind) -> Iterator[str]:
     found = sample(kind)
-    yield f"### {kind.title if kind.title.startswith('tcgen05') else kind.title[:1].upper() + kind.title[1:]}"
-    yield ""
-    yield f"`{kind.check}`, `{kind.name}`, fails *{kind.stage.capitalize()}*"
-    yield ""
-    yield f"> {findings.message(found)}"
-    yield ""
-    yield f"Why it matters: {findings.why(found)}"
-    yield ""
-    yield f"Fix: {findings.fix(found)}"
-    yield ""
+    for line in (
+        f"### {kind.title if kind.title.startswith('tcgen05') else kind.title[:1].upper() + kind.title[1:]}",
+        f"`{kind.check}`, `{kind.name}`, fails *{kind.stage.capitalize()}*",
+        f"> {findings.message(found)}",
+        f"Why it matters: {findings.why(found)}",
+        f"Fix: {findings.fix(found)}",
+    ):
+        yield from (line, "")
 
 
 _VALUES = {
@@ -137,15 +141,3 @@ _INPUT = {"nan_of_input": "k_cache", "wrong_at_large": "positions", "wrong_at_sm
 def sample_diagnosis(kind: str) -> Diagnosis:
     """Return a diagnosis of a kind with sample values."""
     return Diagnosis(kind, dict(_VALUES), [1, 2], _INPUT.get(kind, "weight"))
-
-
-def _diagnoses() -> Iterator[str]:
-    for kind in outputs.LOOKS:
-        made = sample_diagnosis(kind)
-        yield f"- **{outputs.title(made)}**: {outputs.looks(made)}"
-
-
-def _problems() -> Iterator[str]:
-    for problem in cases.PROBLEMS:
-        case = CaseResult("two tiles", "f32", "failed", problem=problem, reasons=["<reason>"], outside={"out": 4})
-        yield f"- **{cases.in_short(case)}**: {cases.reason(case)}"

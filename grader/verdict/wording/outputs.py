@@ -153,13 +153,6 @@ def _shifted(d: Diagnosis) -> str:
     return f"every element is too {'large' if by > 0 else 'small'} by {abs(by):.6g}"
 
 
-def _columns_shifted(d: Diagnosis) -> str:
-    return (
-        f"each column is wrong by a constant ({d.values['low']:.3g} to {d.values['high']:.3g}), which is the same in "
-        "all rows: is a bias or a zero point missing, added twice, or taken from another column?"
-    )
-
-
 def _moved(d: Diagnosis) -> str:
     v = d.values
     here, there = (_element_of(d.name, v, v["at"] + step) for step in (0, v["step"]))
@@ -237,7 +230,10 @@ LOOKS: Mapping[str, str | Callable[[Diagnosis], str]] = {
     "negated": "right except for the sign",
     "scaled": lambda d: f"every element is {_factor(d.values['factor'])} times the expected value",
     "shifted": _shifted,
-    "columns_shifted": _columns_shifted,
+    "columns_shifted": lambda d: (
+        f"each column is wrong by a constant ({d.values['low']:.3g} to {d.values['high']:.3g}), which is the same in "
+        "all rows: is a bias or a zero point missing, added twice, or taken from another column?"
+    ),
     "transposed": "transposed: rows and columns are exchanged",
     "axes_exchanged": lambda d: f"axes {d.values['axis']:.0f} and {d.values['axis'] + 1:.0f} are exchanged in memory",
     "moved": _moved,
