@@ -36,8 +36,8 @@
 // tensor's line may end in "before BYTES": the launcher then gets a pointer that many bytes before the tensor, as if the
 // tensor were the end of a larger one.
 //
-// KIND is launch, run, memory, changed, setup or fetch. "remark report" without a text means that the report could not
-// be written.
+// KIND is launch, run, memory, changed, setup, fetch or allocated. The last one tells the device memory, in bytes, that
+// the launcher of a "time" request allocated. "remark report" without a text means that the report could not be written.
 #pragma once
 
 #include <stddef.h>
