@@ -58,10 +58,10 @@ def changed(tmp_path: Path, find: str, replace: str) -> Path:
     return path
 
 
-def test_syntax_error(tmp_path: Path) -> None:
+def test_syntax_error(tmp_path: Path, check_here: Callable[[Path], tuple[int, str]]) -> None:
     path = changed(tmp_path, 'extern "C"', 'int broken = ;\nextern "C"')
     line = path.read_text().splitlines().index("int broken = ;") + 1
-    code, said = check(path)
+    code, said = check_here(path)
     assert code == 1 and "expected" in said and f"residual_add.cu:{line}:14" in said and "int broken = ;" in said
 
 

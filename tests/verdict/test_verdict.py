@@ -19,6 +19,7 @@ from grader.verdict.record import Record
 from grader.verdict.wording.results import as_json, results, save
 
 SCHEMA = json.loads(schema.FILE.read_text())
+VALIDATOR = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
 
 
 def filled(kind: typing.Any) -> typing.Any:
@@ -47,7 +48,8 @@ def example() -> v.Verdict:
 
 
 def test_the_schema_describes_what_is_written() -> None:
-    jsonschema.validate(results(example()), SCHEMA)
+    VALIDATOR.check_schema(SCHEMA)
+    VALIDATOR.validate(results(example()))
 
 
 def test_the_schema_is_generated_from_the_classes() -> None:
@@ -63,10 +65,9 @@ def test_the_schema_refuses_invalid_numbers_as_texts(path: str) -> None:
     for step in where:
         part = part[int(step) if step.isdigit() else step]
     part[last] = "nan"
-    jsonschema.validate(data, SCHEMA)
+    VALIDATOR.validate(data)
     part[last] = "many"
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(data, SCHEMA)
+    assert not VALIDATOR.is_valid(data)
 
 
 def test_a_verdict_is_read_back_unchanged(tmp_path: Path) -> None:
