@@ -38,7 +38,7 @@ from grader.frontend.launch_syntax import angle_opening, is_triple
 from grader.frontend.launches import LAUNCH_CALLS, Launches
 from grader.frontend.limits import spend
 from grader.frontend.own_names import PREFIX
-from grader.frontend.polls import POLLING, polls
+from grader.frontend.polls import polls
 from grader.frontend.ptx_instructions import architecture_for
 from grader.frontend.region import ON_HOST, Region
 from grader.frontend.rewrite_error import RewriteError
@@ -165,8 +165,8 @@ class _RegionRewriter:
         for start, end, call in first_looks(self.tokens):
             self.region.edit(start, start + (not call.endswith("&")), call)
             self.region.edit(end, end, ")")
-        for start in polls(self.tokens):
-            self.region.edit(start, start, POLLING)
+        for start, text in polls(self.tokens):
+            self.region.edit(start, start, text)
         i = 0
         branches = [] if self.region.macro else self.source.directives
         next_branch = 0

@@ -425,6 +425,34 @@ def test_conditions_that_read_volatile_variables_poll(declaration: str, code: st
         assert f"while (::sim::Polling(), {condition})" in text
 
 
+@pytest.mark.parametrize(
+    ("code", "rewritten"),
+    [
+        ("do { v = *f; } while (v == 0);", "do { v = (P, *f); } while (v == 0);"),
+        ("do v = *f; while (!v);", "do v = (P, *f); while (!v);"),
+        ("do { if (n) { v = f[1]; } } while (!v);", "do { if (n) { v = (P, f[1]); } } while (!v);"),
+        ("do { do { v = *f; } while (!v); } while (v);", "do { do { v = (P, *f); } while (!v); } while (v);"),
+        ("v = *f; while (v == 0) v = *f;", "v = (P, *f); while (v == 0) v = (P, *f);"),
+        ("while (v) v = *f; while (!v) v = *f;", "while (v) v = (P, *f); while (!v) v = (P, *f);"),
+        ("int w = *f; while (!w) { w = *f; }", "int w = (P, *f); while (!w) { w = (P, *f); }"),
+        ("v = f[1]; while (!v) v = *f; v = *f;", "v = f[1]; while (!v) v = (P, *f); v = *f;"),
+        ("do { v = *f; } while (--n);", None),
+        ("do { x[v] = *f; } while (v);", None),
+        ("do { v = *f, ++n; } while (v);", None),
+        ("do { int v = *f; n -= v; } while (v);", None),
+        ("do { v = x[1]; } while (v);", None),
+        ("v = *f; if (v) do { --v; } while (v);", None),
+        ("{ v = *f; } while (v) --v;", None),
+        ("while (v) --v; v = *f;", None),
+    ],
+)
+def test_reads_whose_values_a_loop_tests_poll(code: str, rewritten: str | None) -> None:
+    before = "__global__ void k(volatile int* f, int* x, int n, int v) { "
+    text = rewrite(f"{before}{code} }}").text
+    assert (rewritten or code).replace("P,", "::sim::Polling(),") in text
+    assert text.count("Polling") == (rewritten or "").count("P,")
+
+
 # -- positions ---------------------------------------------------------------------------------------------------------
 
 

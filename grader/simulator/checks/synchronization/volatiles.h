@@ -5,8 +5,8 @@
 // are volatile, or if one is a volatile write and the other one an atomic operation. There are these exceptions:
 //
 // - Threads synchronize through the location. Then none of these pairs is a race. Threads do so in each of these cases:
-//   - A thread polls the location: it reads it in the condition of a while loop, or it reads it again and again in one
-//     place until the value changes.
+//   - A thread polls the location: it reads it in the condition of a loop, or into a variable that the condition tests
+//     (grader/frontend/polls.py), or it reads it again and again in one place until the value changes.
 //   - A thread writes the location directly after a fence, unless an atomic or volatile read directly precedes the
 //     fence.
 // - Two volatile accesses are not a race if an atomic operation accesses the location before its memory is freed.
