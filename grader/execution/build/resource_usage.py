@@ -13,13 +13,12 @@ from pathlib import Path
 
 from grader.frontend.course_headers import line_directive, with_headers
 from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
-from grader.frontend.toolchain.compilers import Compiler, cuda_home
+from grader.frontend.toolchain.compilers import cuda_home
 from grader.frontend.toolchain.gpus import Gpu
 from grader.frontend.toolchain.occupancy import Occupancy, occupancy
 from grader.frontend.toolchain.process import Command, RunCommand, run_command
 
 _LISTING = "ptxas.txt"
-_THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -64,12 +63,11 @@ def resource_usage(
 ) -> list[ResourceUsage]:
     """Compile a kernel file for an architecture; return an entry for each kernel (each template instance), in order."""
     # Imported here, because a process that only reads a ``ResourceUsage`` does not need the build modules.
-    from grader.execution.build.build import arch_flags, compile_error, plan_kernel
+    from grader.execution.build.build import compile_error, nvcc_flags, plan_kernel
 
     plan = plan_kernel(path, "cuda", text=text, arch=arch)
     cache = cache or open_cache()
-    flags = ("-std=c++17", "-O3", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
-    flags += _split(plan.compiler)
+    flags = nvcc_flags(plan.compiler, arch)
     # Compile the learner's text without the entry points, which have no influence on a kernel's resources.
     text = with_headers(plan.original, plan.source, plan.file.name)
     source = f"{line_directive(1, plan.file.name)}{text}\n"
@@ -87,12 +85,6 @@ def resource_usage(
     entry, _ = cache.get(key, compile_into, f"{plan.file.name} for {arch}")
     found = parse_ptxas((entry / _LISTING).read_text(encoding="utf-8"), arch)
     return sorted(found, key=lambda kernel: _position(plan.original, kernel.name))
-
-
-def _split(nvcc: Compiler) -> tuple[str, ...]:
-    """Return the option that lets nvcc (from 12.1 on) optimize kernels in parallel. It does not change the result."""
-    major, _, minor = nvcc.version.partition(".")
-    return (f"-split-compile={_THREADS}",) if (int(major), int(minor)) >= (12, 1) else ()
 
 
 def parse_ptxas(listing: str, arch: str) -> list[ResourceUsage]:
