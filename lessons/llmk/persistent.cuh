@@ -1,4 +1,5 @@
-// Parts of a persistent kernel whose blocks compute tiles of matrices and synchronize through counters in global memory.
+// Day 16: parts of a persistent kernel whose blocks compute tiles of matrices and synchronize through counters in
+// global memory.
 #pragma once
 
 #include <cuda_runtime.h>
