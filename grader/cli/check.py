@@ -40,7 +40,7 @@ from grader.verdict import Verdict
 from grader.verdict.wording import results
 
 if TYPE_CHECKING:
-    from grader.judge.events import CheckEvent
+    from grader.judge.options import CheckEvent
     from grader.judge.recorded import Recorded
 
 

@@ -25,8 +25,7 @@ from grader.course.learner import kernel_file, pristine
 from grader.course.learner.progress import ProgressFile
 from grader.course.puzzles import Puzzle, read_puzzles
 from grader.frontend.toolchain.gpus import find_gpu
-from grader.judge.events import CheckEvent
-from grader.judge.options import CheckOptions
+from grader.judge.options import CheckEvent, CheckOptions
 from grader.report import theme
 from grader.report.notebook.graded import Graded
 from grader.report.notebook.panel import WIDTH, Panel

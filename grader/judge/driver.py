@@ -34,11 +34,10 @@ from grader.judge.builds import Builder, Built, add_answer
 from grader.judge.cases import CasePool, Run, draw_ahead, plan
 from grader.judge.correct import judge_correct
 from grader.judge.efficient import judge_efficient, needs
-from grader.judge.events import CheckEvent
 from grader.judge.nvcc import Answer, launches_of
 from grader.judge.operations import TOTALS as OPERATIONS
 from grader.judge.operations import Operations, bound_of
-from grader.judge.options import CheckOptions
+from grader.judge.options import CheckEvent, CheckOptions
 from grader.judge.safe import judge_safe
 from grader.judge.schedules import in_reverse
 from grader.judge.simulated import attach_findings

@@ -1,4 +1,4 @@
-"""The options of a check."""
+"""The options of a check, and the events that report its progress to the caller."""
 
 from __future__ import annotations
 
@@ -6,10 +6,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from grader.judge.events import CheckEvent
-
 if TYPE_CHECKING:
     from grader.judge.recorded import Recorded
+
+
+@dataclass(frozen=True)
+class CheckEvent:
+    """An event that ``check`` sends at the start of a stage, after each case or step, and at the end of a stage."""
+
+    stage: str
+    event: str
+    """The kind of the event: started, case, step or finished."""
+    done: int = 0
+    total: int = 0
+    case: str = ""
+    """The name of the case, or of the step of the stage *fast*."""
+    status: str = ""
+    """The status: passed, failed, skipped or error, for a case or a finished stage."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,8 +21,7 @@ from grader.execution.python.interpreter import find_interpreter
 from grader.execution.runner.answers import Ended
 from grader.execution.runner.tiers import in_force
 from grader.judge import cases as limits
-from grader.judge.events import CheckEvent
-from grader.judge.options import CheckOptions
+from grader.judge.options import CheckEvent, CheckOptions
 from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, Diagnostic, Stage, Verdict
 from grader.verdict.wording import words

@@ -96,6 +96,11 @@ class Failure(Exception):
         return "\n".join(said + [text for text in (self.reason, self.advice) if text])
 
 
+def refusal(title: str, advice: str, *lines: str) -> Failure:
+    """Return the failure of a condition that is checked before anything changes."""
+    return Failure(title, [*lines], advice=advice, changed=False)
+
+
 def explained(title: str, output: list[str], changed: bool) -> Failure:
     """Return the failure of a program: the relevant lines of its ``output``, and the reason if known."""
     output = [line.strip() for line in output if line.strip() and not _NOISE.search(line)]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grader.setup import state, torch
 from grader.setup.display import Display, megabytes
-from grader.setup.failures import Failure, explained
+from grader.setup.failures import Failure, explained, refusal
 from grader.setup.installer import Installer, seconds_since
 from grader.setup.relocation import relocate_programs
 from grader.setup.state import Environment, Folder, Plan
@@ -101,36 +101,21 @@ class SetUp:
         """Raise ``Failure`` for a problem that would stop the set-up later. Check before any download or removal."""
         oldest, newest = state.supported_pythons(self.folder.course)
         if self.plan.anew and not oldest <= sys.version_info.minor <= newest:
-            raise Failure(
+            raise refusal(
                 f"the course supports Python 3.{oldest} to 3.{newest}, but this is Python {state.running_python()}.",
-                [sys.executable],
-                advice=f"Choose another Python: make PYTHON=python3.{newest - 1}.",
-                changed=False,
+                f"Choose another Python: make PYTHON=python3.{newest - 1}.",
+                sys.executable,
             )
         if self.plan.anew and importlib.util.find_spec("ensurepip") is None:
-            raise Failure(
-                "this Python cannot create virtual environments.",
-                [sys.executable],
-                advice=f"On Debian and Ubuntu: apt install python{state.running_python()}-venv.",
-                changed=False,
-            )
-        wanted = (
-            [os.environ["GRADER_CXX"].split()[0]] if os.environ.get("GRADER_CXX", "").strip() else ["g++", "clang++"]
-        )
+            advice = f"On Debian and Ubuntu: apt install python{state.running_python()}-venv."
+            raise refusal("this Python cannot create virtual environments.", advice, sys.executable)
+        wanted = os.environ.get("GRADER_CXX", "").split()[:1] or ["g++", "clang++"]
         if not any(shutil.which(compiler) for compiler in wanted):
-            raise Failure(
-                f"no C++ compiler was found ({' or '.join(wanted)}).",
-                [],
-                advice="On Debian and Ubuntu: apt install g++.",
-                changed=False,
-            )
+            said = f"no C++ compiler was found ({' or '.join(wanted)})."
+            raise refusal(said, "On Debian and Ubuntu: apt install g++.")
         if self.folder.path.is_symlink():
-            raise Failure(
-                f".venv is a link to {self.folder.path.resolve()}, whose packages do not match the course.",
-                [],
-                advice="Remove the link .venv, then run `make` again.",
-                changed=False,
-            )
+            said = f".venv is a link to {self.folder.path.resolve()}, whose packages do not match the course."
+            raise refusal(said, "Remove the link .venv, then run `make` again.")
         for place in (self.folder.path, self.folder.course):
             if place.exists() and not os.access(place, os.W_OK | os.X_OK):
                 raise self._not_writable(place)
@@ -141,12 +126,8 @@ class SetUp:
             owner = place.owner()
         except (OSError, KeyError):
             owner = "somebody else"
-        return Failure(
-            f"you cannot write in {place}: it belongs to {owner}.",
-            [],
-            advice=f"Take ownership (sudo chown -R $USER '{self.folder.course}'), then run `make` again.",
-            changed=False,
-        )
+        advice = f"Take ownership (sudo chown -R $USER '{self.folder.course}'), then run `make` again."
+        return refusal(f"you cannot write in {place}: it belongs to {owner}.", advice)
 
     def _make_empty(self) -> None:
         """Create an environment with only Python and pip."""
@@ -162,9 +143,7 @@ class SetUp:
             else:
                 shutil.rmtree(self.folder.path, onerror=lambda function, path, info: refuse(function, path, info[1]))
         elif self.folder.path.exists():
-            raise Failure(
-                ".venv is not a folder.", [], advice="Remove the file .venv, then run `make` again.", changed=False
-            )
+            raise refusal(".venv is not a folder.", "Remove the file .venv, then run `make` again.")
         self.folder.path.mkdir()
         self.folder.request_torch(self.plan.torch)
         # This Python may belong to the environment that was just removed, so use its base Python.
@@ -227,16 +206,8 @@ class SetUp:
 
     def _install_torch(self) -> None:
         """Install the requested build of torch with uv, which knows PyTorch's package index. pip installs the rest."""
-        uv = self.folder.path / "bin" / "uv"
-        where: list[str | Path] = [
-            "--python",
-            self.folder.python,
-            "--torch-backend",
-            self.plan.torch,
-            "--no-cache",
-            "--no-deps",
-        ]
-        command: list[str | Path] = [uv, "pip", "install", *where, "-c", "constraints.txt", "torch"]
+        command: list[str | Path] = [self.folder.path / "bin" / "uv", "pip", "install", "--python", self.folder.python]
+        command += ["--torch-backend", self.plan.torch, "--no-cache", "--no-deps", "-c", "constraints.txt", "torch"]
         self.installer.run(command, f"Downloading torch, {state.build_name(self.plan.torch)}")
 
     def _python_in_place(self) -> str:

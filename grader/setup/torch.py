@@ -41,18 +41,9 @@ def notice(installer: Installer, pip: Sequence[str | Path], flags: Sequence[str]
     if has_nvidia_gpu():
         return ""
     report = installer.folder.scratch / "torch.json"
-    asked: list[str | Path] = [
-        "--dry-run",
-        "--report",
-        report,
-        "--use-feature=fast-deps",
-        *flags,
-        "-c",
-        "constraints.txt",
-        "torch",
-    ]
+    command = [*pip, "install", "--dry-run", "--report", report, "--use-feature=fast-deps", *flags]
     try:
-        installer.run([*pip, "install", *asked], "Asking pip which torch it would install")
+        installer.run([*command, "-c", "constraints.txt", "torch"], "Asking pip which torch it would install")
         planned = json.loads(report.read_text(encoding="utf-8"))["install"]
     except (Failure, OSError, ValueError, KeyError):
         return ""  # the installation will report the same error

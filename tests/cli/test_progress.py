@@ -12,7 +12,7 @@ import pytest
 from grader.cli import watch_loop
 from grader.cli.check import working
 from grader.course import Course
-from grader.judge.events import CheckEvent
+from grader.judge.options import CheckEvent
 
 
 class Terminal:

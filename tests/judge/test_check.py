@@ -13,7 +13,7 @@ from grader.course.task import Bar, Case, Exercise, between
 from grader.execution.runner import gpu
 from grader.judge import check, driver
 from grader.judge.cases import CasePool
-from grader.judge.events import CheckEvent
+from grader.judge.options import CheckEvent
 from grader.report.terminal import as_text
 from grader.setup.errors import GraderError
 from grader.verdict import schema

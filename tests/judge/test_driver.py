@@ -21,7 +21,7 @@ from grader.frontend.toolchain.cache import BuildCache
 from grader.judge import check, driver
 from grader.judge.build_job import Job
 from grader.judge.cases import Run
-from grader.judge.events import CheckEvent
+from grader.judge.options import CheckEvent
 from grader.judge.timing.bench import bench
 from grader.judge.timing.kept import Kept
 from grader.setup.errors import GraderError

@@ -6,5 +6,4 @@
 - ``day_rules``: CONTRIBUTING's rules for a day
 - ``lesson_rules``: the length and the questions of a lesson
 - ``new``: templates of the files of a new day or exercise; ``from_solution``: the same from a finished solution
-- ``writing``: writes several files, and undoes everything on an error
 """

@@ -15,6 +15,7 @@ from typing import Any
 
 from grader.report.notebook import style
 from grader.setup.errors import GraderError
+from grader.verdict.words import count
 
 SECTOR = 32
 """The bytes of a sector, the unit in which global memory moves data."""
@@ -158,7 +159,7 @@ def draw_sectors(request: Request, ax: Any = None, title: str | None = None) -> 
     ax.set_ylim(-(rows - 1) - 0.3, 0.62)
     style.bare(ax)
     if title is None:
-        title = f"{_what(request)}: {_counted(len(sectors), 'sector')}, minimum {request.ideal_sectors()}"
+        title = f"{_what(request)}: {count(len(sectors), 'sector')}, minimum {request.ideal_sectors()}"
         if len(sectors) > len(shown):
             title += f" (the first {len(shown)} are drawn)"
     ax.set_title(title, loc="left")
@@ -204,7 +205,7 @@ def draw_banks(request: Request, ax: Any = None, title: str | None = None) -> An
         spine.set_visible(False)
     if title is None:
         ideal = len(phases)
-        title = f"{_what(request)}: {_counted(height, 'wavefront')}"
+        title = f"{_what(request)}: {count(height, 'wavefront')}"
         title += ", the minimum" if height == ideal else f", minimum {ideal} ({height / ideal:g}-way conflict)"
     ax.set_title(title, loc="left")
     return ax
@@ -253,10 +254,6 @@ def compare(
 def _what(request: Request) -> str:
     where = f"line {request.line}" if request.line else "a warp"
     return f"{where} {request.verb} {request.name}".rstrip()
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _must_have_lanes(request: Request) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from grader.execution.in_process.kernel import Launcher
@@ -15,16 +16,14 @@ MOST_BYTES = 300_000
 """The maximum size of a player in bytes. A notebook stores the player in its outputs."""
 
 
+@dataclass(repr=False, eq=False)
 class Player(Output):
     """A recorded block. ``str`` describes it in words, ``save`` writes it as an HTML page."""
 
-    def __init__(
-        self, recording: Recording, source: str, findings: list[Finding], most_bytes: int = MOST_BYTES
-    ) -> None:
-        self.recording = recording
-        self.most_bytes = most_bytes
-        self.source = source
-        self.findings = findings
+    recording: Recording
+    source: str
+    findings: list[Finding]
+    most_bytes: int = MOST_BYTES
 
     def __str__(self) -> str:
         return page.as_text(self.recording, self.findings)

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from grader.report.notebook.panel import Output
@@ -19,17 +20,15 @@ _CHARACTERS = 55
 """The number of characters of a line in the frame, an average of wide and narrow screens."""
 
 
+@dataclass(repr=False, eq=False)
 class Prediction(Output):
     """A question with its answer. HTML viewers show a form, others the question and the answer."""
 
-    def __init__(
-        self, question: str, answer: float | str, unit: str = "", choices: Sequence[str] = (), because: str = ""
-    ) -> None:
-        self.question = question
-        self.answer = answer
-        self.unit = unit
-        self.choices = list(choices)
-        self.because = because
+    question: str
+    answer: float | str
+    unit: str = ""
+    choices: Sequence[str] = ()
+    because: str = ""
 
     @property
     def said(self) -> str:
