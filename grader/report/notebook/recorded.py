@@ -1,4 +1,4 @@
-"""The folder of a lesson, and times of real GPUs: recorded times, and times measured on this machine's GPU."""
+"""Times of real GPUs in a lesson: recorded times, and times measured on this machine's GPU."""
 
 from __future__ import annotations
 
@@ -16,41 +16,14 @@ from grader.course import course_root, find
 from grader.judge.timing.goals import reached
 from grader.judge.timing.recordings import recorded_day
 from grader.report.failures import paragraph
-from grader.report.notebook import style
 from grader.report.notebook.panel import Panel
+from grader.report.notebook.places import lesson
 from grader.report.timings import column_meanings, machine_line, median_table, microseconds, render_bench
 from grader.setup.errors import GraderError
 from grader.verdict import Timing
 
 if TYPE_CHECKING:
     from grader.judge.timing.machine import Machine
-
-
-class LessonFolder(type(Path())):  # type: ignore[misc]
-    """A path that is printed relative to the course, so that stored outputs name no folder of a machine."""
-
-    def __repr__(self) -> str:
-        try:
-            return str(Path(self).relative_to(course_root()))
-        except ValueError:
-            return self.name
-
-
-def lesson(day: str) -> Path:
-    """Return the folder of a lesson under ``lessons/``; also apply the course's style to matplotlib.
-
-    ``day`` is the folder's name, or the day's number.
-    """
-    style.use()
-    lessons = course_root() / "lessons"
-    found = [path for path in sorted(lessons.glob("*/")) if path.name == day]
-    if not found:
-        number = "".join(filter(str.isdigit, str(day)[:6]))
-        found = [path for path in sorted(lessons.glob("day[0-9]*")) if number and path.name[3:5] == number.zfill(2)]
-    if len(found) != 1:
-        known = ", ".join(path.name for path in sorted(lessons.glob("day[0-9]*"))) or "none"
-        raise GraderError(f"there is no lesson {day!r}", f"Lessons here: {known}.")
-    return LessonFolder(found[0])
 
 
 def h200_table(day: str | Path, *exercises: str) -> Panel:
