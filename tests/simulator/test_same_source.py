@@ -33,7 +33,8 @@ NAMES = [
     "vector_types",
     "wmma",
 ]
-HOPPER = ["tensor_*", "*cluster*", "multicast_*", "remote_*", "distributed_*", "programmatic_*"]
+OF_THE_CORPUS = ["tensor_*", "*cluster*", "multicast_*", "remote_*", "distributed_*", "programmatic_*", "*wgmma*"]
+OF_THE_CORPUS += ["stream*", "host_*", "graph_*"]
 
 
 def compile_with_nvcc(file: Path, folder: Path, architecture: str) -> None:
@@ -68,9 +69,9 @@ def test_nvcc_accepts_the_kernels(tmp_path):
     compile_with_nvcc(file, tmp_path, "90")
 
 
-def test_nvcc_accepts_the_corpus_for_hopper(tmp_path):
+def test_nvcc_accepts_the_corpus(tmp_path):
     """Compile the faulty and the correct variants, because the faults are errors at run time only."""
-    found = {name: sorted(CORPUS.glob(f"*/{name}.cu")) for name in HOPPER}
+    found = {name: sorted(CORPUS.glob(f"*/{name}.cu")) for name in OF_THE_CORPUS}
     assert all(found.values()), found
     file = tmp_path / "corpus.cu"
     paths = sorted({path for paths in found.values() for path in paths})

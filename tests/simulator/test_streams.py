@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-
 import numpy as np
 import pytest
 
@@ -157,22 +154,3 @@ def test_a_race_within_a_graph_names_its_nodes_and_what_would_order_them():
     said = text(finding)
     assert "by cudaGraphAddMemcpyNode1D" in said and "4-byte read by add at" in said
     assert "cudaGraphAddDependencies" in said and "in stream" not in said
-
-
-CORPUS = [
-    CorpusFile.read(file)
-    for pattern in ("racecheck/stream_*.cu", "racecheck/host_*.cu", "racecheck/graph_*.cu", "clean/streams_*.cu")
-    for file in sorted((KERNELS.parent / "corpus").glob(pattern))
-]
-
-
-def test_nvcc_takes_the_same_files(tmp_path):
-    """Compile the corpus files about streams with nvcc. test_same_source.py compiles ``kernels/streams.cu``."""
-    if not shutil.which("nvcc"):
-        pytest.skip("nvcc is not on the PATH")
-    file = tmp_path / "corpus.cu"
-    twins = [f.as_namespace(clean) for f in CORPUS for clean in (False, True)]
-    file.write_text("#include <cuda_runtime.h>\n" + "".join(twins))
-    command = ["nvcc", "-c", "-arch=sm_90", str(file), "-o", str(tmp_path / "out.o")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1000)
-    assert done.returncode == 0, done.stderr

@@ -15,7 +15,7 @@ from grader.execution.build.build import compile_kernel
 from grader.setup.errors import BuildError
 from grader.verdict.wording.findings import advice, message
 from tests.seeds import SEED
-from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation, corpus_text
+from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation
 from tests.simulator.harness import KERNELS, SimulatedKernel
 from tests.simulator.wgmma_kernels import LINES, Form, Layout, accumulators, source_of, words_of
 
@@ -408,12 +408,3 @@ def nvcc(*arguments: str) -> str:
 @NVCC
 def test_nvcc_takes_every_form(path: Path) -> None:
     assert nvcc(str(path)) == nvcc(str(KERNELS / "wgmma_product.cu")) == ""
-
-
-@NVCC
-def test_nvcc_takes_the_kernels_of_the_corpus(tmp_path: Path) -> None:
-    """Compile the faulty and the correct variant of all kernels, each in its own namespace."""
-    files = [CorpusFile.read(path) for path in sorted(CORPUS.rglob("*wgmma*.cu"))]
-    assert len(files) >= 16
-    (tmp_path / "corpus.cu").write_text(corpus_text(files))
-    assert nvcc(str(tmp_path / "corpus.cu")) == ""
