@@ -1,11 +1,10 @@
 // Decoding of tensor maps, and copies of boxes.
 #include "tensor_map.h"
 
-#include <math.h>
 #include <string.h>
 
+#include "atomic_results.h"
 #include "encoded_map.h"
-#include "sim/small_float.h"
 
 namespace sim {
 
@@ -42,87 +41,41 @@ void fill(const TensorMap& map, char* to, uint32_t bytes) {
     for (uint32_t i = 0; i < bytes; ++i) to[i] = static_cast<char>(i % 2 ? 0x7f : 0xf7);
 }
 
-template <typename T>
-T reduce_number(Reduction reduction, T a, T b) {
-    switch (reduction) {
-        case Reduction::add:
-            return static_cast<T>(a + b);
-        case Reduction::min:
-            return b < a ? b : a;
-        case Reduction::max:
-            return a < b ? b : a;
-        default:
-            return b;
-    }
-}
-
-template <typename Bits>
-Bits reduce_bits(Reduction reduction, Bits a, Bits b) {
-    switch (reduction) {
-        case Reduction::inc:
-            return a >= b ? 0 : a + 1;
-        case Reduction::dec:
-            return a == 0 || a > b ? b : a - 1;
-        case Reduction::bit_and:
-            return a & b;
-        case Reduction::bit_or:
-            return a | b;
-        default:
-            return a ^ b;
-    }
-}
-
-// Computes in float: the sum of two 16-bit floats, rounded to float and then to 16 bits, equals the exact sum rounded
-// once. The minimum or maximum of a NaN and a number is the number.
-template <typename Format>
-uint16_t reduce_half(Reduction reduction, uint16_t a, uint16_t b) {
-    float x = Format::decode(a), y = Format::decode(b);
-    if (reduction == Reduction::add) return Format::encode(x + y);
-    if (isnan(x)) return b;
-    if (isnan(y)) return a;
-    return reduction == Reduction::min ? (y < x ? b : a) : (x < y ? b : a);
-}
+// In the order of Reduction; without `none`.
+constexpr AtomicOp operations[] = {AtomicOp::add,       AtomicOp::min,     AtomicOp::max,    AtomicOp::increment,
+                                   AtomicOp::decrement, AtomicOp::bit_and, AtomicOp::bit_or, AtomicOp::bit_xor};
 
 // Updates an element of global memory atomically, because other blocks may reduce into the same element.
-template <typename Bits, typename Function>
-void update(char* global, const char* shared, Function function) {
+template <typename Bits>
+void update(Bits (*result)(AtomicOp, Bits, Bits), AtomicOp op, char* global, const char* shared) {
     Bits operand, before;
     memcpy(&operand, shared, sizeof operand);
     auto* place = reinterpret_cast<Bits*>(global);
     __atomic_load(place, &before, __ATOMIC_RELAXED);
-    Bits after = function(before, operand);
+    Bits after = result(op, before, operand);
     while (!__atomic_compare_exchange(place, &before, &after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        after = function(before, operand);
-}
-
-template <typename Number, typename Bits>
-void update_number(Reduction reduction, char* global, const char* shared) {
-    update<Bits>(global, shared, [reduction](Bits a, Bits b) {
-        if (reduction > Reduction::max) return reduce_bits(reduction, a, b);
-        return bit_cast<Bits>(reduce_number(reduction, bit_cast<Number>(a), bit_cast<Number>(b)));
-    });
+        after = result(op, before, operand);
 }
 
 void reduce_element(ElementType type, Reduction reduction, char* global, const char* shared) {
+    AtomicOp op = operations[static_cast<int>(reduction) - 1];
     switch (type) {
         case ElementType::u32:
-            return update_number<uint32_t, uint32_t>(reduction, global, shared);
+            return update(integer_result<uint32_t, uint32_t>, op, global, shared);
         case ElementType::s32:
-            return update_number<int32_t, uint32_t>(reduction, global, shared);
+            return update(integer_result<int32_t, uint32_t>, op, global, shared);
         case ElementType::u64:
-            return update_number<uint64_t, uint64_t>(reduction, global, shared);
+            return update(integer_result<uint64_t, uint64_t>, op, global, shared);
         case ElementType::s64:
-            return update_number<int64_t, uint64_t>(reduction, global, shared);
+            return update(integer_result<int64_t, uint64_t>, op, global, shared);
         case ElementType::f32:
-            return update_number<float, uint32_t>(reduction, global, shared);
+            return update(float_result<float, uint32_t>, op, global, shared);
         case ElementType::f64:
-            return update_number<double, uint64_t>(reduction, global, shared);
+            return update(float_result<double, uint64_t>, op, global, shared);
         case ElementType::f16:
-            return update<uint16_t>(global, shared,
-                                    [=](uint16_t a, uint16_t b) { return reduce_half<F16>(reduction, a, b); });
+            return update(small_result<F16>, op, global, shared);
         case ElementType::bf16:
-            return update<uint16_t>(global, shared,
-                                    [=](uint16_t a, uint16_t b) { return reduce_half<BF16>(reduction, a, b); });
+            return update(small_result<BF16>, op, global, shared);
         default:
             return;
     }

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "atomic_results.h"
 #include "scheduler.h"
 #include "sim/error_codes.h"
 
@@ -103,32 +104,14 @@ void finish_match_any(Warp& warp, unsigned participants) {
 }
 
 template <typename T>
-void finish_reduce_as(Warp& warp, unsigned participants, Reduce kind) {
-    T result = static_cast<T>(warp.input[__builtin_ctz(participants)]);
-    for (unsigned rest = participants & (participants - 1); rest; rest &= rest - 1) {
-        T value = static_cast<T>(warp.input[__builtin_ctz(rest)]);
-        switch (kind) {
-            case Reduce::add:
-                result = static_cast<T>(static_cast<uint32_t>(result) + static_cast<uint32_t>(value));
-                break;
-            case Reduce::min:
-                result = value < result ? value : result;
-                break;
-            case Reduce::max:
-                result = value > result ? value : result;
-                break;
-            case Reduce::bit_and:
-                result = static_cast<T>(result & value);
-                break;
-            case Reduce::bit_or:
-                result = static_cast<T>(result | value);
-                break;
-            case Reduce::bit_xor:
-                result = static_cast<T>(result ^ value);
-                break;
-        }
-    }
-    give_all(warp, participants, static_cast<uint32_t>(result));
+void finish_reduce_as(Warp& warp, unsigned participants, unsigned kind) {
+    // In the order of Reduce.
+    constexpr AtomicOp operations[] = {AtomicOp::add,     AtomicOp::min,    AtomicOp::max,
+                                       AtomicOp::bit_and, AtomicOp::bit_or, AtomicOp::bit_xor};
+    auto result = static_cast<uint32_t>(warp.input[__builtin_ctz(participants)]);
+    for (unsigned rest = participants & (participants - 1); rest; rest &= rest - 1)
+        result = integer_result<T>(operations[kind], result, static_cast<uint32_t>(warp.input[__builtin_ctz(rest)]));
+    give_all(warp, participants, result);
 }
 
 // The arguments of all lanes; null for lanes that do not participate.
@@ -169,9 +152,9 @@ void finish(const Group& group, uint64_t tag) {
             break;
         case Wait::reduce:
             if (detail & 8)
-                finish_reduce_as<int32_t>(warp, participants, static_cast<Reduce>(detail & 7));
+                finish_reduce_as<int32_t>(warp, participants, detail & 7);
             else
-                finish_reduce_as<uint32_t>(warp, participants, static_cast<Reduce>(detail));
+                finish_reduce_as<uint32_t>(warp, participants, detail);
             break;
         case Wait::exchange:
         case Wait::warpgroup:
