@@ -22,13 +22,22 @@ namespace {
 
 struct Object {
     bool used, surface, linear;  // `linear`: linear memory, for tex1Dfetch
-    const char* base;
-    size_t size[3];  // number of texels in each dimension; layers count as the last dimension
-    unsigned dimensions;
-    bool layered;
-    size_t element, pitch, slice;
-    cudaChannelFormatDesc channels;
+    cudaArray memory;            // an array of the program, or the description of other memory as an array
     cudaTextureDesc texture;
+
+    bool layered() const { return memory.flags & cudaArrayLayered; }
+    // Layers count as the last dimension of the size.
+    unsigned dimensions() const { return memory.depth && !layered() ? 3 : memory.height ? 2 : 1; }
+    long long size(unsigned dimension) const {
+        size_t size = dimension == 0 ? memory.width : dimension == 1 ? memory.height : memory.depth;
+        return size ? static_cast<long long>(size) : 1;
+    }
+    bool fits(unsigned wanted) const {
+        return (wanted & 3) == dimensions() && !!(wanted & fetch::layered) == layered();
+    }
+    char* at(long long x, long long y, long long z) const {
+        return memory.base + z * static_cast<long long>(memory.slice()) + y * static_cast<long long>(memory.pitch) + x;
+    }
 };
 
 constexpr size_t max_objects = 1024;
@@ -55,63 +64,49 @@ cudaError_t remove(const char* call, unsigned long long handle, bool surface, co
     return cudaSuccess;
 }
 
-void take_array(Object& object, const cudaArray& array) {
-    object.layered = array.flags & cudaArrayLayered;
-    object.base = array.base;
-    object.size[0] = array.width;
-    object.size[1] = array.height ? array.height : 1;
-    object.size[2] = array.depth ? array.depth : 1;
-    object.dimensions = array.depth && !object.layered ? 3 : array.height ? 2 : 1;
-    object.element = array.element;
-    object.pitch = array.pitch;
-    object.slice = array.slice();
-    object.channels = array.channels;
-}
-
 // Returns why memory cannot be bound to a texture, or null.
 const char* take_resource(Object& object, const cudaResourceDesc& resource) {
     size_t base_multiple = 256, pitch_multiple = 32;
+    cudaArray& memory = object.memory;
     switch (resource.resType) {
         case cudaResourceTypeArray:
             if (!find_array(resource.res.array.array)) return "not a CUDA array, or it was freed already";
-            take_array(object, *resource.res.array.array);
+            memory = *resource.res.array.array;
             return nullptr;
         case cudaResourceTypeLinear: {
             const auto& from = resource.res.linear;
-            object.element = element_bytes(from.desc);
-            object.channels = from.desc;
-            object.base = static_cast<const char*>(from.devPtr);
-            object.size[0] = object.element ? from.sizeInBytes / object.element : 0;
-            object.size[1] = object.size[2] = 1;
-            object.dimensions = 1;
+            size_t element = element_bytes(from.desc);
+            memory = {static_cast<char*>(from.devPtr),
+                      element ? from.sizeInBytes / element : 0,
+                      0,
+                      0,
+                      0,
+                      from.desc,
+                      element,
+                      0};
             object.linear = true;
             break;
         }
         case cudaResourceTypePitch2D: {
             const auto& from = resource.res.pitch2D;
-            object.element = element_bytes(from.desc);
-            object.channels = from.desc;
-            object.base = static_cast<const char*>(from.devPtr);
-            object.size[0] = from.width;
-            object.size[1] = from.height;
-            object.size[2] = 1;
-            object.dimensions = 2;
-            object.pitch = from.pitchInBytes;
-            if (object.pitch % pitch_multiple || object.pitch < from.width * object.element)
+            memory = {static_cast<char*>(from.devPtr), from.width,       from.height, 0, 0, from.desc,
+                      element_bytes(from.desc),        from.pitchInBytes};
+            if (memory.pitch % pitch_multiple || memory.pitch < from.width * memory.element)
                 return "the pitch must be a multiple of 32 bytes and at least the size of a row";
             break;
         }
         default:
             return "the simulator does not support mipmapped arrays: use one array per level";
     }
-    if (!object.element) return "invalid channel format: one, two or four channels of 8, 16 or 32 bits";
-    if (!object.base || reinterpret_cast<uintptr_t>(object.base) % base_multiple)
+    if (!memory.element) return "invalid channel format: one, two or four channels of 8, 16 or 32 bits";
+    if (!memory.base || reinterpret_cast<uintptr_t>(memory.base) % base_multiple)
         return "misaligned texture memory: bind the pointer that cudaMalloc returned";
     return nullptr;
 }
 
 bool reads_floats(const Object& object) {
-    return object.channels.f == cudaChannelFormatKindFloat || object.texture.readMode == cudaReadModeNormalizedFloat;
+    return object.memory.channels.f == cudaChannelFormatKindFloat ||
+           object.texture.readMode == cudaReadModeNormalizedFloat;
 }
 
 const char* wrong_texture(const Object& object) {
@@ -119,8 +114,8 @@ const char* wrong_texture(const Object& object) {
     if (texture.sRGB || texture.maxAnisotropy > 1) return "the simulator does not support sRGB and anisotropic filters";
     if (texture.filterMode == cudaFilterModeLinear && !reads_floats(object))
         return "cudaFilterModeLinear needs elements that are floats, or cudaReadModeNormalizedFloat";
-    if (texture.readMode == cudaReadModeNormalizedFloat && object.channels.f != cudaChannelFormatKindFloat &&
-        object.channels.x == 32)
+    if (texture.readMode == cudaReadModeNormalizedFloat && object.memory.channels.f != cudaChannelFormatKindFloat &&
+        object.memory.channels.x == 32)
         return "cudaReadModeNormalizedFloat needs elements of 8 or 16 bits";
     return nullptr;
 }
@@ -147,11 +142,11 @@ const Object& find_texture(cudaTextureObject_t handle, unsigned wanted, const vo
 }
 
 Texel texel_of(const Object& object, const void* address, float weight, unsigned corners) {
-    const cudaChannelFormatDesc& channels = object.channels;
+    const cudaChannelFormatDesc& channels = object.memory.channels;
     Texel texel = {};
     texel.address = address;
     texel.weight = weight;
-    texel.bytes = object.element & 31;
+    texel.bytes = object.memory.element & 31;
     texel.channels = (channels.w ? 4 : channels.y ? 2 : 1);
     texel.kind = channels.f & 3;
     texel.corners = corners & 15;
@@ -180,7 +175,7 @@ long long inside(long long index, long long size, cudaTextureAddressMode mode) {
 // dimension; `second` selects one of them.
 long long along(const Object& object, unsigned dimension, float coordinate, bool second, float* weight) {
     const cudaTextureDesc& texture = object.texture;
-    long long size = static_cast<long long>(object.size[dimension]);
+    long long size = object.size(dimension);
     cudaTextureAddressMode mode = texture.addressMode[dimension];
     if (texture.normalizedCoords)
         coordinate *= static_cast<float>(size);
@@ -203,9 +198,8 @@ long long along(const Object& object, unsigned dimension, float coordinate, bool
 Texel texel(cudaTextureObject_t handle, unsigned wanted, unsigned corner, float x, float y, float z) {
     const Object& object = find_texture(handle, wanted, CALLER);
     unsigned dimensions = wanted & 3;
-    bool layered = wanted & fetch::layered;
     if (object.linear) misused("a texture of linear memory can only be read with tex1Dfetch", CALLER);
-    if (dimensions != object.dimensions || layered != object.layered)
+    if (!object.fits(wanted))
         misused("the texture's number of dimensions differs from that of the fetch function", CALLER);
     float coordinates[3] = {x, y, z}, weight = 1;
     long long index[3] = {};
@@ -214,11 +208,8 @@ Texel texel(cudaTextureObject_t handle, unsigned wanted, unsigned corner, float 
         index[d] = along(object, d, coordinates[d], corner >> d & 1, &weight);
         border = border || index[d] < 0;
     }
-    if (layered)
-        index[2] = inside(static_cast<long long>(z), static_cast<long long>(object.size[2]), cudaAddressModeClamp);
-    const char* address = object.base + index[2] * static_cast<long long>(object.slice) +
-                          index[1] * static_cast<long long>(object.pitch) +
-                          index[0] * static_cast<long long>(object.element);
+    if (object.layered()) index[2] = inside(static_cast<long long>(z), object.size(2), cudaAddressModeClamp);
+    const char* address = object.at(index[0] * static_cast<long long>(object.memory.element), index[1], index[2]);
     unsigned corners = object.texture.filterMode == cudaFilterModeLinear ? 1u << dimensions : 1;
     return texel_of(object, border ? nullptr : address, weight, corners);
 }
@@ -227,8 +218,9 @@ Texel texel(cudaTextureObject_t handle, unsigned wanted, unsigned corner, float 
 Texel texel_at(cudaTextureObject_t handle, unsigned wanted, int index) {
     const Object& object = find_texture(handle, wanted, CALLER);
     if (!object.linear) misused("tex1Dfetch requires a texture of linear memory", CALLER);
-    bool outside = index < 0 || static_cast<size_t>(index) >= object.size[0];
-    return texel_of(object, outside ? nullptr : object.base + static_cast<size_t>(index) * object.element, 1, 1);
+    bool outside = index < 0 || static_cast<size_t>(index) >= object.memory.width;
+    const char* address = object.memory.base + static_cast<ptrdiff_t>(object.memory.element) * index;
+    return texel_of(object, outside ? nullptr : address, 1, 1);
 }
 
 uint32_t border_of(cudaTextureObject_t handle, unsigned channel) {
@@ -239,13 +231,10 @@ uint32_t border_of(cudaTextureObject_t handle, unsigned channel) {
 void* surface_element(cudaSurfaceObject_t handle, unsigned wanted, int x, int y, int z, unsigned bytes,
                       cudaSurfaceBoundaryMode mode) {
     const Object& object = find(handle, true, CALLER);
-    unsigned dimensions = wanted & 3;
-    bool layered = wanted & fetch::layered;
-    if (dimensions != object.dimensions || layered != object.layered)
+    if (!object.fits(wanted))
         misused("the surface's number of dimensions differs from that of the access function", CALLER);
     long long index[3] = {x, y, z};
-    long long size[3] = {static_cast<long long>(object.pitch), static_cast<long long>(object.size[1]),
-                         static_cast<long long>(object.size[2])};
+    long long size[3] = {static_cast<long long>(object.memory.pitch), object.size(1), object.size(2)};
     for (unsigned d = 0; d < 3; ++d) {
         long long last = d == 0 ? size[d] - static_cast<long long>(bytes) : size[d] - 1;
         if (index[d] >= 0 && index[d] <= last) continue;
@@ -259,8 +248,7 @@ void* surface_element(cudaSurfaceObject_t handle, unsigned wanted, int x, int y,
         }
         index[d] = index[d] < 0 ? 0 : last;
     }
-    return const_cast<char*>(object.base) + index[2] * static_cast<long long>(object.slice) +
-           index[1] * static_cast<long long>(object.pitch) + index[0];
+    return object.at(index[0], index[1], index[2]);
 }
 
 }  // namespace sim
@@ -298,7 +286,7 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const cudaResou
         return refuse(call, cudaErrorInvalidValue, "the array must be created with cudaArraySurfaceLoadStore", CALLER);
     Object made = {};
     made.used = made.surface = true;
-    take_array(made, array);
+    made.memory = array;
     return add(call, object, made, CALLER);
 }
 

@@ -144,16 +144,17 @@ SIM_INLINE void write(T value, cudaSurfaceObject_t object, unsigned how, int x, 
 }  // namespace sim
 
 // Each function has two forms: one returns the value, one stores it through a pointer passed first.
+#define SIM_TO(NAME)                                                         \
+    template <typename T, typename... Where>                                 \
+    SIM_INLINE void NAME(T* to, unsigned long long object, Where... where) { \
+        *to = NAME<T>(object, where...);                                     \
+    }
 #define SIM_TEXTURE(NAME, PARAMETERS, ...)              \
     template <typename T>                               \
     SIM_INLINE T NAME PARAMETERS {                      \
         return ::sim::textures::sample<T>(__VA_ARGS__); \
-    }
-#define SIM_TEXTURE_TO(NAME, PARAMETERS, ...)          \
-    template <typename T>                              \
-    SIM_INLINE void NAME PARAMETERS {                  \
-        *to = ::sim::textures::sample<T>(__VA_ARGS__); \
-    }
+    }                                                   \
+    SIM_TO(NAME)
 // clang-format off
 SIM_TEXTURE(tex1D, (cudaTextureObject_t t, float x), t, ::sim::fetch::one, x)
 SIM_TEXTURE(tex2D, (cudaTextureObject_t t, float x, float y), t, ::sim::fetch::two, x, y)
@@ -164,20 +165,13 @@ SIM_TEXTURE(tex2DLayered, (cudaTextureObject_t t, float x, float y, int layer), 
 SIM_TEXTURE(tex1DLod, (cudaTextureObject_t t, float x, float), t, ::sim::fetch::one, x)
 SIM_TEXTURE(tex2DLod, (cudaTextureObject_t t, float x, float y, float), t, ::sim::fetch::two, x, y)
 SIM_TEXTURE(tex3DLod, (cudaTextureObject_t t, float x, float y, float z, float), t, ::sim::fetch::three, x, y, z)
-SIM_TEXTURE_TO(tex1D, (T* to, cudaTextureObject_t t, float x), t, ::sim::fetch::one, x)
-SIM_TEXTURE_TO(tex2D, (T* to, cudaTextureObject_t t, float x, float y), t, ::sim::fetch::two, x, y)
-SIM_TEXTURE_TO(tex3D, (T* to, cudaTextureObject_t t, float x, float y, float z), t, ::sim::fetch::three, x, y, z)
 // clang-format on
 #undef SIM_TEXTURE
-#undef SIM_TEXTURE_TO
 template <typename T>
 SIM_INLINE T tex1Dfetch(cudaTextureObject_t t, int x) {
     return ::sim::textures::at<T>(t, x);
 }
-template <typename T>
-SIM_INLINE void tex1Dfetch(T* to, cudaTextureObject_t t, int x) {
-    *to = ::sim::textures::at<T>(t, x);
-}
+SIM_TO(tex1Dfetch)
 
 // In surface functions, the coordinate x is in bytes.
 #define SIM_SURFACE(NAME, WHERE, ...)                                                                            \
@@ -185,11 +179,7 @@ SIM_INLINE void tex1Dfetch(T* to, cudaTextureObject_t t, int x) {
     SIM_INLINE T NAME##read(cudaSurfaceObject_t s, WHERE, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) { \
         return ::sim::textures::read<T>(s, __VA_ARGS__, mode);                                                   \
     }                                                                                                            \
-    template <typename T>                                                                                        \
-    SIM_INLINE void NAME##read(T* to, cudaSurfaceObject_t s, WHERE,                                              \
-                               cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {                            \
-        *to = ::sim::textures::read<T>(s, __VA_ARGS__, mode);                                                    \
-    }                                                                                                            \
+    SIM_TO(NAME##read)                                                                                           \
     template <typename T>                                                                                        \
     SIM_INLINE void NAME##write(T value, cudaSurfaceObject_t s, WHERE,                                           \
                                 cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {                           \
@@ -204,6 +194,7 @@ SIM_SURFACE(surf2DLayered, int x SIM_AND int y SIM_AND int layer, ::sim::fetch::
             layer)
 #undef SIM_AND
 #undef SIM_SURFACE
+#undef SIM_TO
 
 template <typename T>
 inline cudaChannelFormatDesc cudaCreateChannelDesc() {
