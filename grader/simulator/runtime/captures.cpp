@@ -33,9 +33,7 @@ void join(CUstream_st& stream, Capture& capture) {
 
 void end(Capture& capture) {
     streams::each(leave, &capture);
-    Capture** link = &active;
-    while (*link != &capture) link = &(*link)->next;
-    *link = capture.next;
+    take_out(active, &capture);
     if (capture.graph) graphs::destroy(capture.graph);
     delete &capture;
 }
@@ -167,8 +165,7 @@ cudaError_t forbids_device(const char* call) {
 }
 
 cudaError_t forbids_stream(const char* call, CUstream_st& stream) {
-    if (streams::is_legacy(stream)) return forbids_legacy(call);
-    if (!stream.capture) return cudaSuccess;
+    if (!stream.capture) return forbids_legacy(call, stream);
     if (stream.capture->invalid) return refuse(call, cudaErrorStreamCaptureInvalidated, invalid_capture);
     return invalidate(call, *stream.capture, cudaErrorStreamCaptureUnsupported,
                       "the stream is being captured: its work does not run and cannot be waited for");
@@ -187,25 +184,25 @@ constexpr const char* legacy_would_wait =
     "the legacy default stream would wait for a stream that is being captured: create that stream with "
     "cudaStreamNonBlocking, or make this call before the capture";
 
-// Returns a capture of a stream that the legacy default stream synchronizes with, or null.
-Capture* of_blocking_stream() {
+// Returns a capture of a stream that the stream, if it is the legacy default stream, synchronizes with; else null.
+Capture* waits_for(const CUstream_st& waiting) {
     Capture* found = nullptr;
     auto visit = [](CUstream_st& stream, void* result) {
         if (stream.capture && stream.blocking) *static_cast<Capture**>(result) = stream.capture;
     };
-    if (active) streams::each(visit, &found);
+    if (active && streams::is_legacy(waiting)) streams::each(visit, &found);
     return found;
 }
 
 }  // namespace
 
-cudaError_t forbids_legacy(const char* call) {
-    Capture* capture = of_blocking_stream();
+cudaError_t forbids_legacy(const char* call, const CUstream_st& stream) {
+    Capture* capture = waits_for(stream);
     return capture ? invalidate(call, *capture, cudaErrorStreamCaptureImplicit, legacy_would_wait) : cudaSuccess;
 }
 
-cudaError_t forbids_legacy_status(const char* call) {
-    return of_blocking_stream() ? refuse(call, cudaErrorStreamCaptureImplicit, legacy_would_wait) : cudaSuccess;
+cudaError_t forbids_legacy_status(const char* call, const CUstream_st& stream) {
+    return waits_for(stream) ? refuse(call, cudaErrorStreamCaptureImplicit, legacy_would_wait) : cudaSuccess;
 }
 
 cudaError_t forbids_external(const char* call, CUstream_st& stream) {

@@ -34,9 +34,10 @@ cudaError_t forbids_unsafe(const char* call);  // for cudaMalloc and others; all
 cudaError_t forbids_device(const char* call);  // for calls that synchronize the whole device
 cudaError_t forbids_stream(const char* call, CUstream_st& stream);  // for calls that synchronize or query the stream
 cudaError_t forbids_event(const char* call, CUevent_st& event);     // for calls that synchronize or query the event
-cudaError_t forbids_legacy(const char* call);                       // for calls that use the legacy default stream
-// for a query of the capture status of the legacy default stream: does not invalidate the capture
-cudaError_t forbids_legacy_status(const char* call);
+// for calls that use the stream, which may be the legacy default stream
+cudaError_t forbids_legacy(const char* call, const CUstream_st& stream);
+// for a query of the stream's capture status: does not invalidate the capture
+cudaError_t forbids_legacy_status(const char* call, const CUstream_st& stream);
 cudaError_t forbids_external(
     const char* call,
     CUstream_st& stream);  // for cudaEventRecordExternal and cudaEventWaitExternal, which would add event nodes

@@ -180,11 +180,7 @@ void publish(CUgraph_st* graph) {
         if (node->child) publish(node->child);
 }
 
-void withdraw(CUgraph_st* graph) {
-    CUgraph_st** link = &published;
-    while (*link && *link != graph) link = &(*link)->next;
-    if (*link) *link = graph->next;
-}
+void withdraw(CUgraph_st* graph) { take_out(published, graph); }
 
 CUgraph_st* find(cudaGraph_t handle) {
     CUgraph_st* graph = published;

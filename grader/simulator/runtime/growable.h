@@ -1,5 +1,5 @@
-// A growable array for trivially copyable values, and a binary search. The standard containers would dominate the time to build this library,
-// which a user's first check waits for.
+// A growable array for trivially copyable values, lists and a binary search. The standard containers would dominate the
+// time to build this library, which a user's first check waits for.
 #pragma once
 
 #include <assert.h>
@@ -92,6 +92,16 @@ class Growable {
     size_t size_ = 0;
     size_t capacity_ = 0;
 };
+
+// Removes an item from a list that the items' `next` link. Returns whether the list had it.
+template <typename T>
+bool take_out(T*& first, const T* item) {
+    T** link = &first;
+    while (*link && *link != item) link = &(*link)->next;
+    if (!*link) return false;
+    *link = item->next;
+    return true;
+}
 
 // Returns the first index below `count` for which comes_before(index) is false, or `count`. It is true for all indices
 // before the result, and false from there on.

@@ -28,12 +28,6 @@ using executables::no_graph;
 
 CUgraphExec_st* first_executable = nullptr;
 
-CUgraphExec_st** link_to(cudaGraphExec_t wanted) {
-    CUgraphExec_st** link = &first_executable;
-    while (*link && *link != wanted) link = &(*link)->next;
-    return *link ? link : nullptr;
-}
-
 cudaError_t instantiate(const char* call, cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
     if (!executable) return refuse(call, cudaErrorInvalidValue, "the pointer to the executable graph is null");
     sandbox::result(executable);
@@ -107,7 +101,11 @@ cudaError_t launch(CUgraphExec_st& graph, CUstream_st& stream) {
 
 namespace sim::executables {
 
-bool find(cudaGraphExec_t handle) { return link_to(handle); }
+bool find(cudaGraphExec_t handle) {
+    const CUgraphExec_st* executable = first_executable;
+    while (executable && executable != handle) executable = executable->next;
+    return executable;
+}
 
 CUgraphNode_st* copy_of(cudaGraphExec_t executable, const CUgraphNode_st& node) {
     for (size_t i = 0; i < executable->schedule.count; ++i)
@@ -143,9 +141,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
     const char* call = "cudaStreamIsCapturing";
     CUstream_st* stream = streams::find(handle);
     if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
-    if (streams::is_legacy(*stream)) {
-        if (cudaError_t error = captures::forbids_legacy_status(call)) return error;
-    }
+    if (cudaError_t error = captures::forbids_legacy_status(call, *stream)) return error;
     *status = !stream->capture           ? cudaStreamCaptureStatusNone
               : stream->capture->invalid ? cudaStreamCaptureStatusInvalidated
                                          : cudaStreamCaptureStatusActive;
@@ -176,7 +172,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, c
     if (info) sandbox::result(info);
     DeviceLock lock;
     const char* call = "cudaGraphExecUpdate";
-    if (!link_to(executable)) return refuse(call, cudaErrorInvalidValue, no_executable);
+    if (!executables::find(executable)) return refuse(call, cudaErrorInvalidValue, no_executable);
     if (!graphs::find(graph)) return refuse(call, cudaErrorInvalidValue, no_graph);
     cudaGraphExecUpdateResultInfo said = {cudaGraphExecUpdateSuccess, nullptr, nullptr};
     bool type_differs;
@@ -193,7 +189,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, c
 cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t handle) {
     DeviceLock lock;
     const char* call = "cudaGraphUpload";
-    if (!link_to(graph)) return refuse(call, cudaErrorInvalidValue, no_executable);
+    if (!executables::find(graph)) return refuse(call, cudaErrorInvalidValue, no_executable);
     if (!streams::find(handle)) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
     return cudaSuccess;
 }
@@ -202,7 +198,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t handle) {
     DeviceLock lock;
     const char* call = "cudaGraphLaunch";
     if (current_fault()) return static_cast<cudaError_t>(current_fault());
-    if (!link_to(graph)) return refuse(call, cudaErrorInvalidValue, no_executable);
+    if (!executables::find(graph)) return refuse(call, cudaErrorInvalidValue, no_executable);
     CUstream_st* stream = streams::find(handle);
     if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
     if (stream->capture) {
@@ -211,17 +207,13 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t handle) {
             call, cudaErrorNotSupported,
             "the simulator does not support graph launches during a capture: launch the graph after the capture");
     }
-    if (streams::is_legacy(*stream)) {
-        if (cudaError_t error = captures::forbids_legacy(call)) return error;
-    }
+    if (cudaError_t error = captures::forbids_legacy(call, *stream)) return error;
     return launch(*graph, *stream);
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
     DeviceLock lock;
-    CUgraphExec_st** link = link_to(graph);
-    if (!link) return refuse("cudaGraphExecDestroy", cudaErrorInvalidValue, no_executable);
-    *link = graph->next;
+    if (!take_out(first_executable, graph)) return refuse("cudaGraphExecDestroy", cudaErrorInvalidValue, no_executable);
     graphs::destroy(graph->graph);
     delete[] graph->lanes;
     delete[] graph->counts;

@@ -184,9 +184,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event_handle, cudaStream_t hand
         event->capture = stream->capture->number;
         event->captured = stream->captured;
     } else {
-        if (streams::is_legacy(*stream)) {
-            if (cudaError_t error = captures::forbids_legacy(call)) return error;
-        }
+        if (cudaError_t error = captures::forbids_legacy(call, *stream)) return error;
         streams::advance(*stream);
         event->capture = 0;
         event->known = stream->known;

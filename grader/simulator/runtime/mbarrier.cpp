@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "async_operations.h"
+#include "growable.h"
 #include "misuse.h"
 #include "scheduler.h"
 #include "sim/error_codes.h"
@@ -180,9 +181,7 @@ void mbarrier_invalidate(Site site, void* object) {
     if (barrier.operations)
         misused(*self, site, "mbarrier.inval while copies that complete on the mbarrier are pending");
     if (checked(*self->block)) events::mbarrier_end(self, barrier, self->call_address);
-    Mbarrier** link = &self->block->mbarriers;
-    while (*link != &barrier) link = &(*link)->next;
-    *link = barrier.next;
+    take_out(self->block->mbarriers, &barrier);
     free(&barrier);
 }
 

@@ -8,6 +8,7 @@
 #include "async_operations.h"
 #include "block_order.h"
 #include "context.h"
+#include "growable.h"
 #include "host_poll_detector.h"
 #include "limits.h"
 #include "settings.h"
@@ -157,9 +158,7 @@ void retire_block(Worker& worker, BlockStorage* block) {
     for (const Barrier& barrier : block->barriers)
         if (barrier.arrived) forget_arrivals(*block);
     if (block->checked) events::block_end(*block);
-    BlockStorage** link = &worker.resident;
-    while (*link != block) link = &(*link)->next;
-    *link = block->next;
+    take_out(worker.resident, block);
     --worker.resident_count;
     worker.blocks_ended = worker.blocks_ended + 1;
     give_storage(worker, block);

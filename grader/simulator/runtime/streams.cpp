@@ -83,9 +83,7 @@ void destroy_stream(CUstream_st& stream) {
     captures::forget(stream);
     prepare(stream);
     if (stream.blocking) orphans.join(stream.known);
-    CUstream_st** link = &first_stream;
-    while (*link != &stream) link = &(*link)->next;
-    *link = stream.next;
+    take_out(first_stream, &stream);
     delete &stream;
 }
 
@@ -100,9 +98,7 @@ CUevent_st* create_event(bool timing) {
 }
 
 void destroy_event(CUevent_st& event) {
-    CUevent_st** link = &first_event;
-    while (*link != &event) link = &(*link)->next;
-    *link = event.next;
+    take_out(first_event, &event);
     delete &event;
 }
 
@@ -166,7 +162,7 @@ cudaError_t submit(const Operation& operation, cudaStream_t handle) {
     cudaError_t error = admissible(operation);
     if (error) return error;
     if (stream->capture) return captures::add(operation, *stream);
-    if (stream == &legacy && (error = captures::forbids_legacy(operation.call))) return error;
+    if ((error = captures::forbids_legacy(operation.call, *stream))) return error;
     events::submitted();
     advance(*stream);
     Clock before;
