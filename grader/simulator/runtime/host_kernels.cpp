@@ -179,10 +179,10 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
 
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* kernel, const cudaLaunchConfig_t* wanted) {
     LaunchConfig config = config_of(kernel, *wanted);
-    const char* why = nullptr;
     *sandbox::result(clusters) = 0;
     limits::note_question(__builtin_return_address(0));
-    if (int error = validate(config, &why)) return refuse("cudaOccupancyMaxActiveClusters", cudaError_t(error), why);
+    if (Refusal refusal = validate(config); refusal.error)
+        return refuse("cudaOccupancyMaxActiveClusters", cudaError_t(refusal.error), refusal.why);
     auto blocks = static_cast<unsigned>(resident_blocks(config));
     unsigned size = config.cluster.x * config.cluster.y * config.cluster.z;
     // If a block fits, one cluster counts as resident: the simulator runs it even if the device's few SMs could not.

@@ -11,12 +11,14 @@
 #include "block_order.h"
 #include "faults.h"
 #include "given_stream.h"
+#include "growable.h"
 #include "graphs.h"
 #include "kernels.h"
 #include "last_error.h"
 #include "limits.h"
 #include "submission_sandbox/sandbox.h"
 #include "program.h"
+#include "registry.h"
 #include "scheduler.h"
 #include "operation.h"
 #include "sampling.h"
@@ -31,16 +33,8 @@ namespace {
 uint64_t launch_count = 0;
 Worker* workers[max_workers];
 
-// A launch by a kernel. It runs after the grid that launched it has ended.
-struct ChildLaunch {
-    LaunchConfig config;
-    const char* name;
-    void (*body)(void*);
-    void* context;
-    void (*destroy)(void*);
-    ChildLaunch* next;
-};
-ChildLaunch* children = nullptr;
+// Launches by a kernel, with copies of their arguments. They run after the grid that launched them has ended.
+Growable<Operation> children;
 pthread_mutex_t children_lock = PTHREAD_MUTEX_INITIALIZER;
 
 Worker* get_worker(unsigned number) {
@@ -95,14 +89,18 @@ bool waits_for_host(const events::Fault& fault) {
            events::waits_for_host(fault.thread->watched);
 }
 
+void describe(Launch& launch, const LaunchConfig& config, const char* name) {
+    launch.kernel_name = name;
+    launch.caller = config.caller;
+    launch.grid = config.grid;
+    launch.block = config.block;
+    launch.dynamic_shared_bytes = config.dynamic_shared_bytes;
+    launch.cooperative = config.cooperative;
+}
+
 int run(const LaunchConfig& config, const char* name, void (*body)(void*), void* context) {
     Grid grid{};
-    grid.kernel_name = name;
-    grid.caller = config.caller;
-    grid.grid = config.grid;
-    grid.block = config.block;
-    grid.dynamic_shared_bytes = config.dynamic_shared_bytes;
-    grid.cooperative = config.cooperative;
+    describe(grid, config, name);
     grid.programmatic = config.programmatic;
     grid.cluster = cluster_of(config);
     grid.has_clusters = config.cluster.x != 0 || cluster_dimensions_of(config.kernel).x != 0;
@@ -158,51 +156,33 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
 
 // Returns CUDA's error for an invalid configuration, and reports it to the checks.
 int refused(const LaunchConfig& config, const char* name) {
-    const char* why = nullptr;
-    int error = validate(config, &why);
-    if (!error) return 0;
+    Refusal refusal = validate(config);
+    if (!refusal.error) return 0;
     Launch launch{};
-    launch.kernel_name = name;
-    launch.caller = config.caller;
-    launch.grid = config.grid;
-    launch.block = config.block;
-    launch.dynamic_shared_bytes = config.dynamic_shared_bytes;
-    launch.cooperative = config.cooperative;
-    launch.error = error;
-    events::refused(&launch, name, error, why);
-    return set_error(error);
+    describe(launch, config, name);
+    launch.error = refusal.error;
+    events::refused(&launch, name, refusal.error, refusal.why);
+    return set_error(refusal.error);
 }
 
-int run_and_remember(const LaunchConfig& config, const char* name, void (*body)(void*), void* context) {
-    int error = run(config, name, body, context);
+int run_and_remember(const Operation& operation) {
+    int error = run(operation.config, operation.call, operation.body.call, operation.body.context);
     set_fault(error);
     return set_error(error);
 }
 
-ChildLaunch* take_children() {
-    pthread_mutex_lock(&children_lock);
-    ChildLaunch* newest_first = children;
-    children = nullptr;
-    pthread_mutex_unlock(&children_lock);
-    ChildLaunch* oldest_first = nullptr;
-    while (newest_first) {
-        ChildLaunch* next = newest_first->next;
-        newest_first->next = oldest_first;
-        oldest_first = newest_first;
-        newest_first = next;
-    }
-    return oldest_first;
-}
-
 void run_children() {
-    while (ChildLaunch* child = take_children()) {
-        while (child) {
-            if (!current_fault() && !refused(child->config, child->name))
-                run_and_remember(child->config, child->name, child->body, child->context);
-            child->destroy(child->context);
-            ChildLaunch* next = child->next;
-            delete child;
-            child = next;
+    for (;;) {
+        Growable<Operation> now;
+        {
+            MutexLock lock(children_lock);
+            now.append(children.begin(), children.size());
+            children.clear();
+        }
+        if (now.empty()) return;
+        for (const Operation& child : now) {
+            if (!current_fault() && !refused(child.config, child.call)) run_and_remember(child);
+            child.body.destroy(child.body.context);
         }
     }
 }
@@ -226,32 +206,24 @@ unsigned long long resident_blocks(const LaunchConfig& config) {
 
 namespace {
 
-int validate_cluster(const LaunchConfig& config, const char** why) {
+Refusal validate_cluster(const LaunchConfig& config) {
     dim3 cluster = config.cluster, fixed = cluster_dimensions_of(config.kernel), grid = config.grid;
     bool asked = cluster.x || cluster.y || cluster.z;
-    if (asked && fixed.x && (cluster.x != fixed.x || cluster.y != fixed.y || cluster.z != fixed.z)) {
-        *why = "the launch's cluster dimensions differ from the kernel's __cluster_dims__";
-        return cudaErrorInvalidClusterSize;
-    }
+    if (asked && fixed.x && (cluster.x != fixed.x || cluster.y != fixed.y || cluster.z != fixed.z))
+        return {cudaErrorInvalidClusterSize,
+                "the launch's cluster dimensions differ from the kernel's __cluster_dims__"};
     if (!asked) cluster = fixed;
-    if (!asked && !fixed.x) return 0;
-    if (!cluster.x || !cluster.y || !cluster.z) {
-        *why = "the cluster has no blocks";
-        return cudaErrorInvalidClusterSize;
-    }
+    if (!asked && !fixed.x) return {};
+    if (!cluster.x || !cluster.y || !cluster.z) return {cudaErrorInvalidClusterSize, "the cluster has no blocks"};
     uint64_t blocks = static_cast<uint64_t>(cluster.x) * cluster.y * cluster.z;
     if (blocks > simulated.cluster_blocks ||
-        (blocks > limits::portable_cluster && !non_portable_cluster_allowed(config.kernel))) {
-        *why =
-            "the cluster is too large: at most 8 blocks, or 16 on this device after cudaFuncSetAttribute(kernel, "
-            "cudaFuncAttributeNonPortableClusterSizeAllowed, 1)";
-        return cudaErrorInvalidClusterSize;
-    }
-    if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z) {
-        *why = "the grid dimensions must be multiples of the cluster dimensions";
-        return cudaErrorInvalidClusterSize;
-    }
-    return 0;
+        (blocks > limits::portable_cluster && !non_portable_cluster_allowed(config.kernel)))
+        return {cudaErrorInvalidClusterSize,
+                "the cluster is too large: at most 8 blocks, or 16 on this device after cudaFuncSetAttribute(kernel, "
+                "cudaFuncAttributeNonPortableClusterSizeAllowed, 1)"};
+    if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z)
+        return {cudaErrorInvalidClusterSize, "the grid dimensions must be multiples of the cluster dimensions"};
+    return {};
 }
 
 uint64_t count(const dim3& size) { return static_cast<uint64_t>(size.x) * size.y * size.z; }
@@ -277,30 +249,19 @@ const char* swap_hint(const LaunchConfig& config) {
 
 // The errors are those that CUDA 13.0 returns on an H200, even where the manual names another one. The errors for
 // clusters are from the manual.
-int validate(const LaunchConfig& config, const char** why) {
+Refusal validate(const LaunchConfig& config) {
     using namespace limits;
     const dim3& block = config.block;
     const dim3& grid = config.grid;
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0) {
-        *why = "the grid has no blocks";
-        return cudaErrorInvalidValue;
-    }
-    if (grid.x > grid_x || grid.y > grid_y || grid.z > grid_z) {
-        *why = too_large("grid", grid, "at most 2147483647 x 65535 x 65535 blocks");
-        return cudaErrorInvalidValue;
-    }
-    if (block.x == 0 || block.y == 0 || block.z == 0) {
-        *why = "the block has no threads";
-        return cudaErrorInvalidValue;
-    }
-    if (block.x > block_x || block.y > block_y || block.z > block_z) {
-        *why = too_large("block", block, "at most 1024 x 1024 x 64 threads", swap_hint(config));
-        return cudaErrorInvalidValue;
-    }
-    if (count(block) > block_threads) {
-        *why = too_large("block", block, "at most 1024 threads in total", swap_hint(config));
-        return cudaErrorInvalidValue;
-    }
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return {cudaErrorInvalidValue, "the grid has no blocks"};
+    if (grid.x > grid_x || grid.y > grid_y || grid.z > grid_z)
+        return {cudaErrorInvalidValue, too_large("grid", grid, "at most 2147483647 x 65535 x 65535 blocks")};
+    if (block.x == 0 || block.y == 0 || block.z == 0) return {cudaErrorInvalidValue, "the block has no threads"};
+    if (block.x > block_x || block.y > block_y || block.z > block_z)
+        return {cudaErrorInvalidValue,
+                too_large("block", block, "at most 1024 x 1024 x 64 threads", swap_hint(config))};
+    if (count(block) > block_threads)
+        return {cudaErrorInvalidValue, too_large("block", block, "at most 1024 threads in total", swap_hint(config))};
     size_t limit = shared_limit_of(config.kernel);
     if (config.dynamic_shared_bytes > limit) {
         static char text[200];
@@ -310,17 +271,14 @@ int validate(const LaunchConfig& config, const char** why) {
                        "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before the launch, "
                      : "",
                  simulated.block_shared);
-        *why = text;
-        return cudaErrorInvalidValue;
+        return {cudaErrorInvalidValue, text};
     }
-    if (int error = validate_cluster(config, why)) return error;
-    if (config.cooperative && count(grid) > resident_blocks(config)) {
-        *why =
-            "too many blocks for a cooperative launch: all must be resident at once, "
-            "cudaOccupancyMaxActiveBlocksPerMultiprocessor returns how many fit";
-        return cudaErrorCooperativeLaunchTooLarge;
-    }
-    return 0;
+    if (Refusal refusal = validate_cluster(config); refusal.error) return refusal;
+    if (config.cooperative && count(grid) > resident_blocks(config))
+        return {cudaErrorCooperativeLaunchTooLarge,
+                "too many blocks for a cooperative launch: all must be resident at once, "
+                "cudaOccupancyMaxActiveBlocksPerMultiprocessor returns how many fit"};
+    return {};
 }
 
 bool start_helpers(Grid& grid) {
@@ -340,12 +298,12 @@ void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& bo
         sandbox::check_function(reinterpret_cast<const void*>(body.clone), caller);
         sandbox::check_function(reinterpret_cast<const void*>(body.destroy), caller);
         in_block_order("its threads launch kernels");
-        void* copy = body.clone(body.context);
-        auto* child = new ChildLaunch{config, name, body.call, copy, body.destroy, nullptr};
-        pthread_mutex_lock(&children_lock);
-        child->next = children;
-        children = child;
-        pthread_mutex_unlock(&children_lock);
+        Operation child = {OperationKind::kernel, name, nullptr};
+        child.config = config;
+        child.body = body;
+        child.body.context = body.clone(body.context);
+        MutexLock lock(children_lock);
+        children.push(child);
         return;
     }
     if (!graphs::collecting()) check_stream(name, config.stream, caller);
@@ -361,8 +319,7 @@ cudaError_t admissible_kernel(const Operation& operation) {
 }
 
 cudaError_t perform_kernel(const Operation& operation) {
-    const LaunchBody& body = operation.body;
-    int error = run_and_remember(operation.config, operation.call, body.call, body.context);
+    int error = run_and_remember(operation);
     program_launch_ended(operation.call);
     run_children();
     return static_cast<cudaError_t>(error);
