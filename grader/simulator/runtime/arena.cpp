@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "growable.h"
+#include "registry.h"
 
 namespace sim::arena {
 
@@ -34,6 +35,11 @@ struct Span {
     char* end;  // end of the red zone behind
     bool live;
     Home home;
+
+    bool holds(const void* address, size_t count = 1) const {
+        auto* byte = static_cast<const char*>(address);
+        return live && byte >= base && byte + count <= base + bytes;
+    }
 };
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,17 +49,11 @@ size_t region_bytes = 0;
 size_t device_bytes = 0;  // bytes of the reservation that are device memory
 size_t red_zone = 0;
 char* frontier = nullptr;  // start of the memory that has not been used yet
-Span* spans = nullptr;     // sorted by address
-size_t span_count = 0, span_capacity = 0;
-size_t live_bytes = 0;  // bytes of live allocations on the device
+Growable<Span> spans;      // sorted by address
+size_t live_bytes = 0;     // bytes of live allocations on the device
 size_t heap_limit = 8 * mebibyte, live_heap_bytes = 0;
 bool host_protected = false;
 bool device_closed = false;
-
-struct Lock {
-    Lock() { pthread_mutex_lock(&lock); }
-    ~Lock() { pthread_mutex_unlock(&lock); }
-};
 
 // Returns the size of the reservation. If address space is limited (in the runner of an untrusted kernel), the arena
 // takes an eighth of it: the checks keep several bytes per byte of device memory, and stacks need room too.
@@ -84,9 +84,9 @@ bool reserve() {
     return false;
 }
 
-size_t index_of(const void* base) {  // index of the live span that starts at base; span_count if there is none
-    size_t low = partition_point(span_count, [=](size_t i) { return spans[i].base < base; });
-    return low < span_count && spans[low].base == base && spans[low].live ? low : span_count;
+size_t index_of(const void* base) {  // index of the live span that starts at base; spans.size() if there is none
+    size_t low = partition_point(spans.size(), [=](size_t i) { return spans[i].base < base; });
+    return low < spans.size() && spans[low].base == base && spans[low].live ? low : spans.size();
 }
 
 // Changes the protection of an allocation's own pages; its other pages are red zones.
@@ -111,36 +111,23 @@ void set_closed(bool closed) {
     device_closed = closed;
     if (!region) return;
     mprotect(region, region_bytes, closed ? PROT_NONE : PROT_READ | PROT_WRITE);
-    for (size_t i = 0; closed && i < span_count; ++i)
-        if (spans[i].live && spans[i].home == Home::host) protect(spans[i], PROT_READ | PROT_WRITE);
+    for (const Span& span : spans)
+        if (closed && span.live && span.home == Home::host) protect(span, PROT_READ | PROT_WRITE);
 }
 
 // Freed spans at the end of the list become untouched space again; neighboring freed spans are merged.
 void merge_free_spans() {
     size_t kept = 0;
-    for (size_t i = 0; i < span_count; ++i) {
-        if (kept && !spans[i].live && !spans[kept - 1].live) {
-            spans[kept - 1].end = spans[i].end;
-        } else {
-            spans[kept++] = spans[i];
-        }
+    for (const Span& span : spans) {
+        if (kept && !span.live && !spans[kept - 1].live)
+            spans[kept - 1].end = span.end;
+        else
+            spans[kept++] = span;
     }
-    span_count = kept;
-    if (span_count && !spans[span_count - 1].live) frontier = spans[--span_count].begin;
-}
-
-bool insert(size_t place, const Span& span) {
-    if (span_count == span_capacity) {
-        size_t capacity = span_capacity ? span_capacity * 2 : 64;
-        void* moved = realloc(spans, capacity * sizeof(Span));
-        if (!moved) return false;
-        spans = static_cast<Span*>(moved);
-        span_capacity = capacity;
-    }
-    memmove(spans + place + 1, spans + place, (span_count - place) * sizeof(Span));
-    spans[place] = span;
-    ++span_count;
-    return true;
+    spans.truncate(kept);
+    if (spans.empty() || spans.back().live) return;
+    frontier = spans.back().begin;
+    spans.truncate(spans.size() - 1);
 }
 
 Span layout(char* begin, size_t bytes, size_t offset, Home home) {
@@ -155,14 +142,14 @@ Span layout(char* begin, size_t bytes, size_t offset, Home home) {
 // Places the allocation in freed space; returns false when no gap is large enough.
 bool reuse(size_t bytes, size_t offset, Home home, Span* result) {
     merge_free_spans();
-    for (size_t i = 0; i < span_count; ++i) {
+    for (size_t i = 0; i < spans.size(); ++i) {
         if (spans[i].live) continue;
         Span span = layout(spans[i].begin, bytes, offset, home);
         if (span.end > spans[i].end) continue;
         Span rest = spans[i];
         rest.begin = rest.base = span.end;
         rest.bytes = 0;
-        if (rest.begin < rest.end && !insert(i + 1, rest)) return false;
+        if (rest.begin < rest.end) spans.insert(i + 1, rest);
         spans[i] = span;
         *result = span;
         return true;
@@ -173,18 +160,18 @@ bool reuse(size_t bytes, size_t offset, Home home, Span* result) {
 }  // namespace
 
 char* allocate(size_t bytes, size_t offset, Home home) {
-    Lock guard;
+    MutexLock guard(lock);
     if (!reserve() || bytes > region_bytes) return nullptr;
     if (home == Home::device && bytes > device_bytes - live_bytes) return nullptr;
     if (home == Home::heap && (live_heap_bytes > heap_limit || bytes > heap_limit - live_heap_bytes)) return nullptr;
     Span span = layout(frontier, bytes, offset, home);
-    if (span.end <= region + device_bytes) {
-        if (!insert(span_count, span)) return nullptr;
-        frontier = span.end;
-    } else if (!reuse(bytes, offset, home, &span)) {
+    if (span.end > region + device_bytes && !reuse(bytes, offset, home, &span)) {
         // reuse() merges freed spans, which may have moved the frontier back.
         span = layout(frontier, bytes, offset, home);
-        if (span.end > region + region_bytes || !insert(span_count, span)) return nullptr;
+        if (span.end > region + region_bytes) return nullptr;
+    }
+    if (span.begin == frontier) {
+        spans.push(span);
         frontier = span.end;
     }
     if (home == Home::device) live_bytes += bytes;
@@ -200,38 +187,33 @@ char* allocate(size_t bytes, size_t offset, Home home) {
 }
 
 bool find(const void* base, size_t* bytes) {
-    Lock guard;
+    MutexLock guard(lock);
     size_t i = index_of(base);
-    if (i == span_count) return false;
+    if (i == spans.size()) return false;
     *bytes = spans[i].bytes;
     return true;
 }
 
 bool contains(const void* address, size_t bytes) {
-    Lock guard;
-    const char* byte = static_cast<const char*>(address);
-    for (size_t i = 0; i < span_count; ++i) {
-        const Span& span = spans[i];
-        if (span.live && byte >= span.base && byte + bytes <= span.base + span.bytes) return true;
-    }
+    MutexLock guard(lock);
+    for (const Span& span : spans)
+        if (span.holds(address, bytes)) return true;
     return false;
 }
 
 void protect_host_memory() {
-    Lock guard;
-    for (size_t i = 0; i < span_count; ++i)
-        if (spans[i].live && spans[i].home == Home::host) protect(spans[i], PROT_NONE);
+    MutexLock guard(lock);
+    for (const Span& span : spans)
+        if (span.live && span.home == Home::host) protect(span, PROT_NONE);
     host_protected = true;
 }
 
 bool unprotect_host_memory(const void* address) {
-    Lock guard;
-    const char* byte = static_cast<const char*>(address);
+    MutexLock guard(lock);
     bool within = false;
-    for (size_t i = 0; i < span_count; ++i) {
-        const Span& span = spans[i];
+    for (const Span& span : spans) {
         if (!span.live || span.home != Home::host) continue;
-        within = within || (byte >= span.base && byte < span.base + span.bytes);
+        within = within || span.holds(address);
         if (host_protected) protect(span, PROT_READ | PROT_WRITE);
     }
     host_protected = false;
@@ -239,9 +221,9 @@ bool unprotect_host_memory(const void* address) {
 }
 
 bool release(void* base, size_t* bytes, bool from_heap) {
-    Lock guard;
+    MutexLock guard(lock);
     size_t i = index_of(base);
-    if (i == span_count || (spans[i].home == Home::heap) != from_heap) return false;
+    if (i == spans.size() || (spans[i].home == Home::heap) != from_heap) return false;
     *bytes = spans[i].bytes;
     if (host_protected && spans[i].home == Home::host) protect(spans[i], PROT_READ | PROT_WRITE);
     if (spans[i].home == Home::device) live_bytes -= spans[i].bytes;
@@ -253,25 +235,22 @@ bool release(void* base, size_t* bytes, bool from_heap) {
 }
 
 void close_device_memory() {
-    Lock guard;
+    MutexLock guard(lock);
     set_closed(true);
 }
 
 void open_device_memory() {
-    Lock guard;
+    MutexLock guard(lock);
     set_closed(false);
 }
 
 bool is_closed(const void* address) {
     if (!device_closed) return false;
-    Lock guard;
+    MutexLock guard(lock);
     const char* byte = static_cast<const char*>(address);
     if (byte < region || byte >= region + region_bytes) return false;
-    for (size_t i = 0; i < span_count; ++i) {
-        const Span& span = spans[i];
-        bool shared = span.live && span.home == Home::host;
-        if (shared && byte >= span.base && byte < span.base + span.bytes) return false;
-    }
+    for (const Span& span : spans)
+        if (span.home == Home::host && span.holds(address)) return false;
     return true;
 }
 
@@ -284,43 +263,43 @@ DeviceMemoryAccess::~DeviceMemoryAccess() {
 }
 
 void release_all() {
-    Lock guard;
+    MutexLock guard(lock);
     // Returns the pages to the system, so that a long notebook does not keep all memory that it ever allocated.
     if (region && frontier > region) madvise(region, static_cast<size_t>(frontier - region), MADV_DONTNEED);
     frontier = region;
-    span_count = 0;
+    spans.clear();
     live_bytes = live_heap_bytes = 0;
 }
 
 bool set_megabytes(size_t megabytes) {
-    Lock guard;
+    MutexLock guard(lock);
     if (region || megabytes == 0) return false;
     wanted_bytes = megabytes * mebibyte;
     return true;
 }
 
 size_t total_bytes() {
-    Lock guard;
+    MutexLock guard(lock);
     return reserve() ? device_bytes : 0;
 }
 
 size_t free_bytes() {
-    Lock guard;
+    MutexLock guard(lock);
     return reserve() ? device_bytes - live_bytes : 0;
 }
 
 size_t heap_bytes() {
-    Lock guard;
+    MutexLock guard(lock);
     return heap_limit;
 }
 
 void set_heap_bytes(size_t bytes) {
-    Lock guard;
+    MutexLock guard(lock);
     heap_limit = bytes;
 }
 
 size_t reserved_bytes() {
-    Lock guard;
+    MutexLock guard(lock);
     return reserve() ? region_bytes : 0;
 }
 

@@ -5,9 +5,7 @@
 // operations that are known to be complete.
 #pragma once
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "growable.h"
 
 namespace sim {
 
@@ -21,45 +19,28 @@ class Clock {
         join(other);
         return *this;
     }
-    ~Clock() { free(last_); }
 
-    uint32_t at(uint32_t lane) const { return lane < lanes_ ? last_[lane] : 0; }
+    uint32_t at(uint32_t lane) const { return lane < lanes() ? last_[lane] : 0; }
     bool covers(uint32_t lane, uint32_t number) const { return number <= at(lane); }
     bool covers(const Clock& other) const {
-        for (uint32_t lane = 0; lane < other.lanes_; ++lane)
+        for (uint32_t lane = 0; lane < other.lanes(); ++lane)
             if (!covers(lane, other.last_[lane])) return false;
         return true;
     }
     void raise(uint32_t lane, uint32_t number) {
         if (number <= at(lane)) return;
-        make_room(lane + 1);
+        while (lanes() <= lane) last_.push(0);
         last_[lane] = number;
     }
     // Takes the maximum of each entry.
     void join(const Clock& other) {
-        make_room(other.lanes_);
-        for (uint32_t lane = 0; lane < other.lanes_; ++lane)
-            if (last_[lane] < other.last_[lane]) last_[lane] = other.last_[lane];
+        for (uint32_t lane = 0; lane < other.lanes(); ++lane) raise(lane, other.last_[lane]);
     }
-    uint32_t lanes() const { return lanes_; }
-    void clear() { lanes_ = 0; }
+    uint32_t lanes() const { return static_cast<uint32_t>(last_.size()); }
+    void clear() { last_.clear(); }
 
   private:
-    void make_room(uint32_t lanes) {
-        if (lanes <= lanes_) return;
-        if (lanes > room_) {
-            uint32_t room = lanes > 2 * room_ ? lanes : 2 * room_;
-            auto* grown = static_cast<uint32_t*>(realloc(last_, room * sizeof(uint32_t)));
-            if (!grown) abort();
-            last_ = grown;
-            room_ = room;
-        }
-        memset(last_ + lanes_, 0, (lanes - lanes_) * sizeof(uint32_t));
-        lanes_ = lanes;
-    }
-    uint32_t* last_ = nullptr;
-    uint32_t lanes_ = 0;
-    uint32_t room_ = 0;
+    Growable<uint32_t> last_;
 };
 
 constexpr unsigned in_graph = ~0u;  // the stream of a graph node that was not captured from a stream

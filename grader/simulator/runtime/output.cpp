@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "block_order.h"
+#include "growable.h"
 #include "limits.h"
 #include "submission_sandbox/sandbox.h"
 #include "scheduler.h"
@@ -22,53 +23,26 @@ namespace sim {
 namespace {
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-char* buffer = nullptr;  // text printed so far
-size_t used = 0, capacity = 0;
+Growable<char> buffer;  // text printed so far
+Growable<char> taken;   // text that sim_take_output returned
 bool lost = false;
-bool kept = false;      // the caller takes the text with sim_take_output, so it is not printed
-char* taken = nullptr;  // text that sim_take_output returned
+bool kept = false;  // the caller takes the text with sim_take_output, so it is not printed
 
 constexpr char lost_note[] = "\n[device printf: the buffer of 1 MB was full, later output is lost]\n";
 
-void append(const char* text, size_t bytes) {
-    if (used + bytes > limits::printf_buffer) {
-        lost = true;
-        return;
-    }
-    if (used + bytes + sizeof lost_note > capacity) {
-        size_t wanted = (used + bytes + sizeof lost_note) * 2;
-        char* moved = static_cast<char*>(realloc(buffer, wanted));
-        if (!moved) {
-            lost = true;
-            return;
-        }
-        buffer = moved;
-        capacity = wanted;
-    }
-    memcpy(buffer + used, text, bytes);
-    used += bytes;
-}
-
 void print(const char* format, va_list arguments, int* length) {
     in_block_order("its threads print");
-    char text[1024];
-    va_list again;
-    va_copy(again, arguments);
-    *length = vsnprintf(text, sizeof text, format, arguments);
+    char* text = nullptr;
+    *length = vasprintf(&text, format, arguments);
+    if (*length < 0) return;
+    auto bytes = static_cast<size_t>(*length);
     pthread_mutex_lock(&lock);
-    if (*length >= static_cast<int>(sizeof text)) {
-        size_t bytes = static_cast<size_t>(*length) + 1;
-        char* longer = static_cast<char*>(malloc(bytes));
-        if (longer) {
-            vsnprintf(longer, bytes, format, again);
-            append(longer, bytes - 1);
-            free(longer);
-        }
-    } else if (*length > 0) {
-        append(text, static_cast<size_t>(*length));
-    }
+    if (buffer.size() + bytes <= limits::printf_buffer)
+        buffer.append(text, bytes);
+    else
+        lost = true;
     pthread_mutex_unlock(&lock);
-    va_end(again);
+    free(text);
 }
 
 void print_line(const char* format, ...) {
@@ -161,24 +135,20 @@ void check_format(const char* format, va_list arguments, const void* code) {
 
 const char* take_output() {
     pthread_mutex_lock(&lock);
-    if (lost && buffer) {
-        memcpy(buffer + used, lost_note, sizeof lost_note);
-        used += sizeof lost_note - 1;
-    }
-    if (buffer) buffer[used] = '\0';
-    free(taken);
-    taken = buffer;
-    buffer = nullptr;
-    used = capacity = 0;
+    taken.clear();
+    taken.append(buffer.begin(), buffer.size());
+    if (lost) taken.append(lost_note, strlen(lost_note));
+    taken.push('\0');
+    buffer.clear();
     lost = false;
     pthread_mutex_unlock(&lock);
-    return taken ? taken : "";
+    return taken.begin();
 }
 
 void keep_output() { kept = true; }
 
 void show_output() {
-    if (kept || used == 0) return;
+    if (kept || (buffer.empty() && !lost)) return;
     fputs(take_output(), stdout);
     fflush(stdout);
 }

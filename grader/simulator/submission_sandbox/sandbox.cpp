@@ -139,17 +139,12 @@ constexpr unsigned least_log2 = 5, max_log2 = 29;
 pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 Range pool = {};
 size_t pool_used = 0;
-struct Free {
-    void* block;
-    Free* next;
-};
-Free* free_blocks[max_log2 + 1];
+Growable<void*> free_blocks[max_log2 + 1];
 struct Block_ {
     uintptr_t base;
     unsigned log2;
 };
-Block_* blocks = nullptr;  // sorted by address; blocks never move. Outside the submission's writable memory
-size_t block_count = 0, block_capacity = 0;
+Growable<Block_> blocks;  // sorted by address; blocks never move. Outside the submission's writable memory
 
 bool make_pool() {
     if (pool.bytes) return true;
@@ -161,8 +156,8 @@ bool make_pool() {
 
 const Block_* find_block(const void* pointer) {
     uintptr_t address = as_number(pointer);
-    size_t low = partition_point(block_count, [=](size_t i) { return blocks[i].base < address; });
-    return low < block_count && blocks[low].base == address ? &blocks[low] : nullptr;
+    size_t low = partition_point(blocks.size(), [=](size_t i) { return blocks[i].base < address; });
+    return low < blocks.size() && blocks[low].base == address ? &blocks[low] : nullptr;
 }
 
 // Ends the process after a forbidden access or call by a constructor of the submission. Constructors run while the
@@ -278,23 +273,17 @@ void* allocate(size_t bytes, size_t alignment) {
     size_t size = size_t(1) << log2;
     void* given = nullptr;
     pthread_mutex_lock(&pool_lock);
-    if (Free* free_one = free_blocks[log2]) {
-        free_blocks[log2] = free_one->next;
-        given = free_one->block;
-        free(free_one);
+    if (Growable<void*>& unused = free_blocks[log2]; !unused.empty()) {
+        given = unused.back();
+        unused.truncate(unused.size() - 1);
     } else if (make_pool()) {
         // A block is aligned to its size, up to the page size.
         size_t multiple = size < 4096 ? size : 4096;
         if (alignment > multiple) multiple = alignment;
         size_t begin = (pool_used + multiple - 1) / multiple * multiple;
-        if (block_count == block_capacity) {
-            size_t capacity = block_capacity ? 2 * block_capacity : 64;
-            void* moved = realloc(blocks, capacity * sizeof(Block_));
-            if (moved) blocks = static_cast<Block_*>(moved), block_capacity = capacity;
-        }
-        if (begin + size <= pool.bytes && block_count < block_capacity) {
+        if (begin + size <= pool.bytes) {
             pool_used = begin + size;
-            blocks[block_count++] = {pool.base + begin, log2};
+            blocks.push({pool.base + begin, log2});
             given = reinterpret_cast<void*>(pool.base + begin);
         }
     }
@@ -305,11 +294,7 @@ void* allocate(size_t bytes, size_t alignment) {
 bool release(void* pointer) {
     pthread_mutex_lock(&pool_lock);
     const Block_* block = find_block(pointer);
-    Free* free_one = block ? static_cast<Free*>(malloc(sizeof(Free))) : nullptr;
-    if (free_one) {
-        *free_one = {pointer, free_blocks[block->log2]};
-        free_blocks[block->log2] = free_one;
-    }
+    if (block) free_blocks[block->log2].push(pointer);
     pthread_mutex_unlock(&pool_lock);
     return block != nullptr;
 }
