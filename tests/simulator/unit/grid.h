@@ -75,7 +75,15 @@ class Grid {
         for (unsigned lane = 0; lane < 32; ++lane)
             sim::events::barrier_arrive(thread_[block][32 * warp + lane], barrier);
     }
-    void sync_grid() { sim::events::grid_sync(); }
+    void sync_grid() {
+        for (unsigned b = 0; b < blocks_; ++b) {
+            for (unsigned w = 0; w < block_[b].warp_count; ++w) {
+                sim::Warp& warp = warp_[b][w];
+                warp.at_barrier[sim::grid_number].arrived = warp.existing & ~warp.exited;
+            }
+        }
+        sim::events::grid_sync();
+    }
     void arrive_at_cluster(unsigned block, unsigned thread, bool releases = true) {
         sim::events::cluster_arrive(thread_[block][thread], releases);
     }
