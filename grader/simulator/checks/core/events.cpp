@@ -283,7 +283,7 @@ void grid_sync() {
         for (BlockState* block : worker.blocks) {
             unsigned participants[max_warps_per_block] = {};
             for (unsigned w = 0; w < block->block->warp_count; ++w) {
-                participants[w] = block->block->warps[w].at_barrier[grid_number].arrived;
+                participants[w] = ~block->block->warps[w].exited & block->block->warps[w].existing;
                 settle_lanes(block->warps[w], participants[w]);
             }
             if (is_recorded(*block->block)) record_barrier(*block->block, grid_number);
