@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "registry.h"
 #include "settings.h"
 
 namespace sim {
@@ -21,11 +22,6 @@ pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 uint64_t oldest[max_workers];  // per worker, the number of its first cluster that has not ended
 bool unordered = false;
-
-struct Locked {
-    Locked() { pthread_mutex_lock(&lock); }
-    ~Locked() { pthread_mutex_unlock(&lock); }
-};
 
 // A kernel that had to run on one worker, or whose launch on several workers was rolled back.
 struct Known {
@@ -68,7 +64,7 @@ bool is_oldest(const Worker& worker) {
 // Returns false when the launch has ended.
 bool wait_for_turn(Worker& worker) {
     Grid& grid = *worker.grid;
-    Locked locked;
+    MutexLock locked(lock);
     while (!grid.stop.is_raised() && !unordered && !is_oldest(worker)) {
         timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
@@ -109,7 +105,7 @@ bool begin_checked(Worker& worker) {
     if (!sampling::is_on()) return true;
     const bool in_turn = grid.workers > 1 && grid.partly_checked;
     if (in_turn) wait_for_turn(worker);
-    Locked locked;
+    MutexLock locked(lock);
     if (in_turn && !is_oldest(worker)) return false;
     grid.checked_blocks += grid.cluster_size;
     return true;
@@ -124,7 +120,7 @@ uint64_t next_cluster(Worker& worker, bool* checked) {
         *checked = checks_next(grid);
         return number;
     }
-    Locked locked;
+    MutexLock locked(lock);
     if (!grid.helped && worker.resident_count == 0) {
         for (uint64_t& cluster : oldest) cluster = none;
         unordered = false;
@@ -156,7 +152,7 @@ void cluster_ended(Worker& worker) {
             return;
         }
     }
-    Locked locked;
+    MutexLock locked(lock);
     oldest[worker.number] = none;
     for (const BlockStorage* block = worker.resident; block; block = block->next)
         if (block->cluster->linear < oldest[worker.number]) oldest[worker.number] = block->cluster->linear;
@@ -169,13 +165,12 @@ void record_fault_in_order(Worker& worker) {
     if (!waits || wait_for_turn(worker)) record_fault(grid, worker.fault, worker.fault_error);
 }
 
-void let_later_blocks_go(Grid& grid) {
+void let_later_blocks_go() {
     {
-        Locked locked;
+        MutexLock locked(lock);
         unordered = true;
         pthread_cond_broadcast(&changed);
     }
-    (void)grid;
     sched_yield();
 }
 

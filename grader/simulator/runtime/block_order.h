@@ -35,7 +35,7 @@ void cluster_ended(Worker& worker);
 void record_fault_in_order(Worker& worker);
 // Called when the cluster whose turn it is polls without progress, because it waits for a later block. Lets later
 // blocks run.
-void let_later_blocks_go(Grid& grid);
+void let_later_blocks_go();
 
 // Returns the number of workers for a launch. If it is one, grid.one_worker_reason gives the reason.
 unsigned workers_for(Grid& grid);

@@ -141,20 +141,15 @@ bool overflowed(const Worker& worker, const siginfo_t* info, const void* context
     return current_thread && worker.fiber && stack_pointer(context) < reinterpret_cast<uintptr_t>(worker.fiber->low);
 }
 
-FaultKind classify(int signal, const siginfo_t* info, const void* context, const Worker& worker, int* cuda_error) {
-    *cuda_error = cudaErrorIllegalAddress;
-    if (signal == SIGFPE) {
-        *cuda_error = cudaErrorLaunchFailure;
-        return FaultKind::division_by_zero;
-    }
-    if (signal == SIGILL) {
-        *cuda_error = cudaErrorIllegalInstruction;
-        return FaultKind::illegal_instruction;
-    }
-    if (overflowed(worker, info, context)) {
-        *cuda_error = cudaErrorHardwareStackError;
-        return FaultKind::stack_overflow;
-    }
+struct Diagnosis {
+    FaultKind kind;
+    int cuda_error;
+};
+
+Diagnosis diagnose(int signal, const siginfo_t* info, const void* context, const Worker& worker) {
+    if (signal == SIGFPE) return {FaultKind::division_by_zero, cudaErrorLaunchFailure};
+    if (signal == SIGILL) return {FaultKind::illegal_instruction, cudaErrorIllegalInstruction};
+    if (overflowed(worker, info, context)) return {FaultKind::stack_overflow, cudaErrorHardwareStackError};
     bool misaligned = signal == SIGBUS && info->si_code == BUS_ADRALN;
 #if defined(__linux__) && defined(__x86_64__)
     // A misaligned 16-byte access is a general protection fault, which Linux reports without an address. So is an
@@ -163,11 +158,8 @@ FaultKind classify(int signal, const siginfo_t* info, const void* context, const
         misaligned = demands_alignment(reinterpret_cast<const unsigned char*>(program_counter(context)));
     }
 #endif
-    if (misaligned) {
-        *cuda_error = cudaErrorMisalignedAddress;
-        return FaultKind::misaligned_address;
-    }
-    return FaultKind::illegal_address;
+    if (misaligned) return {FaultKind::misaligned_address, cudaErrorMisalignedAddress};
+    return {FaultKind::illegal_address, cudaErrorIllegalAddress};
 }
 
 // Returns whether a word on the stack is an address behind a call in the kernel's code.
@@ -233,14 +225,14 @@ void on_fault(int signal, siginfo_t* info, void* context) {
         return;
     }
     Thread* thread = current_thread;
-    int cuda_error;
+    Diagnosis found = diagnose(signal, info, context, *worker);
     events::Fault& fault = worker->fault = {};
-    fault.kind = classify(signal, info, context, *worker, &cuda_error);
+    fault.kind = found.kind;
     fault.thread = thread;
     fault.data = fault.kind == FaultKind::illegal_address ? info->si_addr : nullptr;
     fault.address = place_of(context, *worker);
     fault.data_known = fault.data != nullptr || info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR;
-    worker->fault_error = cuda_error;
+    worker->fault_error = found.cuda_error;
     worker->faulted = true;
     siglongjmp(worker->landing, 1);
 }

@@ -26,10 +26,20 @@ struct KernelRecord {
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 Registry<KernelRecord> records;
 
+KernelRecord* find(const void* kernel) {
+    return records.find([=](const KernelRecord& one) { return one.kernel == kernel; });
+}
+
 // Returns the record of a kernel, or null if there is none and none can be created.
-KernelRecord* find(const void* kernel, bool create) {
-    KernelRecord* found = records.find([=](const KernelRecord& one) { return one.kernel == kernel; });
-    return found || !create ? found : records.add({kernel, 0, 0, false});
+KernelRecord* find_or_add(const void* kernel) {
+    KernelRecord* found = find(kernel);
+    return found ? found : records.add({kernel, 0, 0, false});
+}
+
+KernelRecord known_about(const void* kernel) {
+    MutexLock guard(mutex);
+    KernelRecord* record = kernel ? find(kernel) : nullptr;
+    return record ? *record : KernelRecord{kernel, 0, 0, false};
 }
 
 }  // namespace
@@ -49,23 +59,14 @@ size_t shared_limit_of(const void* kernel) {
     return limit ? limit : limits::shared_without_attribute;
 }
 
-size_t static_shared_of(const void* kernel) {
-    MutexLock guard(mutex);
-    KernelRecord* record = kernel ? find(kernel, false) : nullptr;
-    return record ? record->static_shared : 0;
-}
+size_t static_shared_of(const void* kernel) { return known_about(kernel).static_shared; }
 
-bool non_portable_cluster_allowed(const void* kernel) {
-    MutexLock guard(mutex);
-    KernelRecord* record = kernel ? find(kernel, false) : nullptr;
-    return record && record->non_portable_cluster;
-}
+bool non_portable_cluster_allowed(const void* kernel) { return known_about(kernel).non_portable_cluster; }
 
 void remember_static_shared(const void* kernel, size_t bytes) {
     if (!kernel || bytes == 0) return;
     MutexLock guard(mutex);
-    KernelRecord* record = find(kernel, true);
-    if (record) record->static_shared = bytes;
+    if (KernelRecord* record = find_or_add(kernel)) record->static_shared = bytes;
 }
 
 void forget_attributes() {
@@ -134,7 +135,7 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
         return refuse(call, cudaErrorInvalidValue, "the simulator does not support this attribute");
     }
     MutexLock guard(mutex);
-    KernelRecord* record = find(kernel, true);
+    KernelRecord* record = find_or_add(kernel);
     if (!record) return refuse(call, cudaErrorMemoryAllocation, "no memory");
     if (of_clusters) {
         record->non_portable_cluster = value != 0;

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "registry.h"
 #include "settings.h"
 
 namespace sim::sampling {
@@ -38,13 +39,11 @@ uint64_t fresh_seed() {
 }
 
 uint64_t launches_before(const char* name) {
-    pthread_mutex_lock(&lock);
+    MutexLock guard(lock);
     Kernel* kernel = kernels;
     while (kernel && strcmp(kernel->name, name) != 0) kernel = kernel->next;
     if (!kernel) kernel = kernels = new Kernel{strdup(name), 0, kernels};
-    uint64_t before = kernel->launches++;
-    pthread_mutex_unlock(&lock);
-    return before;
+    return kernel->launches++;
 }
 
 }  // namespace

@@ -293,7 +293,7 @@ bool find_runnable_block(Worker& worker) {
             // With several workers, a block of another worker may end the wait. Then only the watchdog detects an
             // endless loop.
             if (++worker.stalled_rounds > settings.spin_rounds && grid.workers == 1) livelock(worker);
-            if (grid.workers > 1) let_later_blocks_go(grid);
+            if (grid.workers > 1) let_later_blocks_go();
         }
         for (BlockStorage* block = worker.resident; block; block = block->next) {
             if (block->held) continue;

@@ -59,7 +59,6 @@ void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
     size_t offset = round_up(grid.static_extent + red_zone, alignment < array_alignment ? array_alignment : alignment);
     size_t end = offset + slot.bytes;
     const char* excess = nullptr;
-    int error = cudaErrorInvalidValue;
     if (packed > limits::static_shared) {
         excess = "the kernel's static shared arrays exceed 48 KB: use dynamic shared memory";
     } else if (packed + grid.dynamic_shared_bytes > grid.shared_limit) {
@@ -79,9 +78,9 @@ void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
         __atomic_store_n(&slot.launch, grid.id, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&placing);
-    if (excess) {
-        raise_fault(events::FaultKind::shared_memory_exceeded, error, nullptr, current_thread->call_address, excess);
-    }
+    if (excess)
+        raise_fault(events::FaultKind::shared_memory_exceeded, cudaErrorInvalidValue, nullptr,
+                    current_thread->call_address, excess);
     if (grid.checks_enabled) events::shared_array(&slot, offset, slot.bytes, name);
 }
 

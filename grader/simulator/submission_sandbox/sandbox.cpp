@@ -18,6 +18,7 @@
 #include "runtime/fiber.h"
 #include "runtime/growable.h"
 #include "runtime/last_error.h"
+#include "runtime/registry.h"
 #include "sim/error_codes.h"
 #include "sim/shared.h"
 #include "runtime/thread.h"
@@ -271,32 +272,28 @@ void* allocate(size_t bytes, size_t alignment) {
     while (log2 <= max_log2 && (size_t(1) << log2) < bytes) ++log2;
     if (log2 > max_log2) return nullptr;
     size_t size = size_t(1) << log2;
-    void* given = nullptr;
-    pthread_mutex_lock(&pool_lock);
+    MutexLock guard(pool_lock);
     if (Growable<void*>& unused = free_blocks[log2]; !unused.empty()) {
-        given = unused.back();
+        void* given = unused.back();
         unused.truncate(unused.size() - 1);
-    } else if (make_pool()) {
-        // A block is aligned to its size, up to the page size.
-        size_t multiple = size < 4096 ? size : 4096;
-        if (alignment > multiple) multiple = alignment;
-        size_t begin = (pool_used + multiple - 1) / multiple * multiple;
-        if (begin + size <= pool.bytes) {
-            pool_used = begin + size;
-            blocks.push({pool.base + begin, log2});
-            given = reinterpret_cast<void*>(pool.base + begin);
-        }
+        return given;
     }
-    pthread_mutex_unlock(&pool_lock);
-    return given;
+    if (!make_pool()) return nullptr;
+    // A block is aligned to its size, up to the page size.
+    size_t multiple = size < 4096 ? size : 4096;
+    if (alignment > multiple) multiple = alignment;
+    size_t begin = (pool_used + multiple - 1) / multiple * multiple;
+    if (begin + size > pool.bytes) return nullptr;
+    pool_used = begin + size;
+    blocks.push({pool.base + begin, log2});
+    return reinterpret_cast<void*>(pool.base + begin);
 }
 
 bool release(void* pointer) {
-    pthread_mutex_lock(&pool_lock);
+    MutexLock guard(pool_lock);
     const Block_* block = find_block(pointer);
     if (block) free_blocks[block->log2].push(pointer);
-    pthread_mutex_unlock(&pool_lock);
-    return block != nullptr;
+    return block;
 }
 
 // Tells the compiler that a call of the submission changes all callee-saved registers. The calling convention requires
