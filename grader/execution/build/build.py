@@ -45,8 +45,8 @@ _THUNKS = "launchers"  # compiler messages use this as the file name of the gene
 
 _CPU_FLAGS = (
     "-std=c++17",
-    "-g1",
     "-gdwarf-4",  # with g++'s DWARF 5, addr2line reports the generated file instead of the learner's
+    "-g1",  # lines and inlined calls, no types or variables; it must follow -gdwarf-4, which sets level 2
     "-fPIC",
     "-fvisibility=hidden",
     "-fno-semantic-interposition",
@@ -64,7 +64,7 @@ _CPU_FLAGS = (
     "-Werror=vla",  # nvcc does not support variable-length arrays
 )
 _GCC_FLAGS: tuple[str, ...] = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
-_GCC_FLAGS += ("-fno-var-tracking",)  # this debug information is unused, and took a fifth of the compile time
+_GCC_FLAGS += ("-gstatement-frontiers",)  # the places of statements, as at level 2
 # Disables a pass with a bug in g++ 14 to 16: at -O2, after several comparisons of the same floats, two NaNs are equal.
 _GCC_FLAGS += ("-fno-thread-jumps",)
 _GCC_CHECKED: tuple[str, ...] = (

@@ -115,7 +115,7 @@ def _compile_host(unit: Unit, compiler: Compiler, options: Options, flags: tuple
     """Compile a C or C++ file with the host's compiler, as nvcc does."""
     language = "c" if unit.language == C else "c++"
     if unit.language == C:
-        flags = ("-g1", "-gdwarf-4", "-O1", "-fPIC", *options.host_flags)
+        flags = ("-gdwarf-4", "-g1", "-O1", "-fPIC", *options.host_flags)
     includes = [f"-I{path}" for path in (*unit.include_dirs, *library.INCLUDE_DIRS)]
     base = (*compiler.command, "-x", language, *flags, "-w", "-DSIM_HOST_FILE", *unit.defines, *includes)
     reads = (*unit.include_dirs, unit.file.parent, *library.INCLUDE_DIRS)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from elftools.elf.elffile import ELFFile
 
 from grader.execution.build import build as build_module
 from grader.execution.build.build import compile_kernel, entry_point, plan_kernel
@@ -69,6 +70,15 @@ def test_every_construct_runs(compiler, checks):
         assert out.tolist() == [40 + i, 41 + i]
     kernel.run_by_value(x, 3.0)
     assert x[0] == 10
+
+
+def test_debug_information_has_no_types_or_variables(file, compiler, checks):
+    """They are unused, and would double the assembly that the compiler writes and the linker reads."""
+    with compile_kernel(file, checks=checks, compiler=compiler).library.open("rb") as library:
+        units = list(ELFFile(library).get_dwarf_info().iter_CUs())
+        tags = {die.tag for unit in units for die in unit.iter_DIEs() if die.tag}
+    assert "DW_TAG_subprogram" in tags
+    assert not tags & {"DW_TAG_variable", "DW_TAG_formal_parameter", "DW_TAG_base_type", "DW_TAG_structure_type"}
 
 
 def test_a_build_is_cached(file):
