@@ -205,12 +205,12 @@ def main() -> None:
         folder, dtype, began = arguments.one
         print(json.dumps(load_one(Path(folder), getattr(torch, dtype), float(began))))
         return
+    from grader.judge.timing.sources import write_record  # here, because the processes that load do not need it
+
     if not torch.cuda.is_available():
         raise SystemExit("There is no GPU here. The lesson shows what was recorded on one.")
     found = measure(arguments.only)
     if arguments.record:
-        from grader.judge.timing.sources import write_record
-
         result = {
             "version": 1,
             "gpu": torch.cuda.get_device_name(),
