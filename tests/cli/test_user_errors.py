@@ -18,6 +18,7 @@ import pytest
 
 from grader.cli import app, is_interrupt
 from grader.cli.app import run
+from grader.frontend.toolchain.cache import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 EXERCISE = "day01_residual_add/residual_add"
@@ -107,8 +108,13 @@ def test_no_gpu() -> None:
 def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    code, said = check(SOLUTION, GRADER_CACHE=str(blocked / "cache"))
-    assert code == 0 and "is not writable" in said
+    instead = tmp_path / f"llm-kernels-{os.getuid()}"
+    instead.mkdir(mode=0o700)
+    builds = cache_folder() / "v1"
+    builds.mkdir(parents=True, exist_ok=True)
+    (instead / "v1").symlink_to(builds)  # so that the simulator is not built once more
+    code, said = check(SOLUTION, GRADER_CACHE=str(blocked / "cache"), TMPDIR=str(tmp_path))
+    assert code == 0 and "is not writable" in said and f"kept in {instead}" in said
 
 
 @pytest.mark.parametrize("after", [0.8, 1.6])
