@@ -97,8 +97,12 @@ def graded(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytes
     return grade
 
 
-def test_an_honest_file_passes(graded: Grade) -> None:
-    verdict = graded((HERE / "controls/counter.py").read_text(), LONG_SECONDS)
+HONEST = {"much of the library": (HERE / "controls/counter.py").read_text(), "no attack": CLASS.format(add="")}
+
+
+@pytest.mark.parametrize("text", HONEST.values(), ids=list(HONEST))
+def test_an_honest_file_passes(graded: Grade, text: str) -> None:
+    verdict = graded(text, LONG_SECONDS)
     assert verdict.passed and [stage.name for stage in verdict.stages] == ["builds", "correct"], as_text(verdict)
 
 

@@ -38,7 +38,8 @@ def build(item: CorpusFile, clean: bool, folder: Path) -> Path | str:
     command += [f'-DCORPUS="{source}"', f"-DCORPUS_COUNT={item.n}", *(["-DCLEAN=1"] if clean else [])]
     command += ["-I", str(LESSONS), "-o", str(program), str(MAIN)]
     done = subprocess.run(command, capture_output=True, text=True)
-    return program if done.returncode == 0 else (done.stdout + done.stderr)[:2000]
+    said = (done.stdout + done.stderr).replace(f"{folder}/", "").replace(f"{course_root()}/", "")
+    return program if done.returncode == 0 else said[:2000]
 
 
 def watch(program: Path, source: str, tool: str) -> dict[str, Any]:
