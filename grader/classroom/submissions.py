@@ -119,7 +119,8 @@ class _Reading:
         else:
             self.files.update({f"{name}/{place}": content for place, content in inside.files.items()})
             self.unread.update({f"{name}/{place}": reason for place, reason in inside.unread.items()})
-        self.entries, self.size = inside.entries, inside.size
+            self.entries = inside.entries
+        self.size = inside.size  # also of a refused archive, because its files were unpacked
 
 
 _Reader = Callable[[Path], _Reading]

@@ -308,10 +308,14 @@ def kernel_file(exercise: Entry | Exercise, file: str | Path | None) -> Path:
         path, hint = exercise.skeleton, f"`grader reset {exercise.name}` writes the skeleton there."
     else:
         raise GraderError("no file was given", "Name the kernel file with --file.")
-    if path.is_dir():
-        raise GraderError(f"{path} is a folder, not a kernel file", hint)
-    if not path.is_file():
-        raise GraderError(f"there is no file {path}", hint)
+    try:
+        if path.is_dir():
+            raise GraderError(f"{path} is a folder, not a kernel file", hint)
+        if not path.is_file():
+            raise GraderError(f"there is no file {path}", hint)
+        path.open("rb").close()
+    except OSError as error:
+        raise GraderError(f"{path} cannot be read: {error.strerror}", hint) from error
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import stat
 import zipfile
 from pathlib import Path
@@ -121,6 +122,19 @@ def test_a_nested_archive_that_cannot_be_read(tmp_path: Path, folder: bool) -> N
     assert "twice.cu" in found.kernels and len(found.kernels) == 301 and not found.refused
     assert found.unread["b.zip"] == "it holds more than 500 files"
     assert "not a readable zip archive" in found.unread["c.zip"] and len(found.unread) == 2
+
+
+def test_a_refused_archive_does_not_count_towards_the_limit_of_files(tmp_path: Path) -> None:
+    """Read the second archive in a submission although the first one has too many files."""
+    with zipfile.ZipFile(tmp_path / "ann.zip", "w") as file:
+        for name, count in (("a.zip", 501), ("b.zip", 1)):
+            content = io.BytesIO()
+            with zipfile.ZipFile(content, "w") as inner:
+                for number in range(count):
+                    inner.writestr(f"{number}.cu", "kernel")
+            file.writestr(name, content.getvalue())
+    (found,) = find_submissions(tmp_path)
+    assert list(found.kernels) == ["b.zip/0.cu"] and found.unread == {"a.zip": "it holds more than 500 files"}
 
 
 def test_folders(tmp_path: Path) -> None:

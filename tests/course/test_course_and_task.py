@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from grader.course import Course, Entry, course_root
+from grader.course.catalog import kernel_file
 from grader.course.task import (
     ITEM_BYTES,
     Case,
@@ -313,6 +314,22 @@ def test_shapes() -> None:
 def test_a_bad_description_is_refused(changes: dict, says: str) -> None:
     with pytest.raises(GraderError, match=says):
         some_exercise(**changes)
+
+
+def test_the_file_to_grade(course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = course.exercises[0]
+    assert kernel_file(entry, None) == entry.skeleton and kernel_file(entry, str(entry.skeleton)) == entry.skeleton
+    with pytest.raises(GraderError, match="is a folder, not a kernel file"):
+        kernel_file(entry, tmp_path)
+    with pytest.raises(GraderError, match=r"there is no file .*none\.cu"):
+        kernel_file(entry, tmp_path / "none.cu")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(GraderError, match="cannot be read: Permission denied"):
+        kernel_file(entry, None)
 
 
 def test_entries_know_their_files(course: Course) -> None:

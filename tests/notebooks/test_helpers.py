@@ -175,6 +175,8 @@ def test_one_function_with_its_comment(tmp_path: Path) -> None:
     assert str(show_source(path)).startswith("#include") and "struct Pair" in str(show_source(path, "Pair", "add"))
     with pytest.raises(GraderError, match="defines no function 'adds'"):
         show_source(path, "adds")
+    with pytest.raises(GraderError, match="functions are: none"):
+        function("int x;", "add")
     with pytest.raises(GraderError, match="cannot read"):
         show_source(tmp_path / "none.cu")
 

@@ -88,7 +88,8 @@ def function(text: str, name: str, file: str = "the file") -> str:
     source = Source(text)
     bodies = {source.tokens[i].text: (i, opened) for i, opened in reversed(list(_bodies(source.tokens)))}
     if name not in bodies:
-        raise GraderError(f"{file} defines no function {name!r}", f"The defined functions are: {', '.join(bodies)}.")
+        known = ", ".join(bodies) or "none"
+        raise GraderError(f"{file} defines no function {name!r}", f"The defined functions are: {known}.")
     named, opened = bodies[name]
     start = named
     while start and source.tokens[start - 1].text not in (";", "{", "}"):

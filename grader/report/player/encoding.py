@@ -156,7 +156,7 @@ class _Memory:
         if not found:
             return
         self.name = found[2]
-        dtypes = [DTYPE_OF.get(word, "") for word in re.findall(r"\w+", found[1])]
+        dtypes = [DTYPE_OF.get(word, word) for word in re.findall(r"\w+", found[1])]
         dtype = next((dtype for dtype in dtypes if dtype in _FORMATS), "f32")
         self.format, self.element = _FORMATS[dtype], ITEM_BYTES[dtype]
 

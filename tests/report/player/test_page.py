@@ -17,6 +17,7 @@ from grader.report.player import page
 from grader.report.player.encoding import KINDS, MOST_EVENTS, encode
 from grader.setup.errors import GraderError
 from grader.simulator.recording import Event
+from grader.simulator.report_format import RecordedMemory
 from grader.verdict.texts import clean
 from tests.report.player.recordings import FILE, kernel, record
 
@@ -30,6 +31,17 @@ def data_of(text: str) -> dict[str, Any]:
 
 def steps(data: dict[str, Any], kind: str) -> list[list[Any]]:
     return [event for event in data["events"] if data["kinds"][event[0]] == kind]
+
+
+@pytest.mark.parametrize(
+    ("declared", "size"),
+    [("__align__(16) bf16", 2), ("const volatile half2", 2), ("double", 8), ("unsigned", 4), ("Row", 4)],
+)
+def test_the_element_type_of_a_shared_array(declared: str, size: int) -> None:
+    recording, _, findings = record("strided", torch.zeros(256), torch.zeros(32))
+    array = RecordedMemory(space="shared", name="tile", dtype="", element_bytes=0, start=0, bytes=64)
+    data = encode(replace(recording, memories=[array], events=[]), f"__shared__ {declared} tile[8];", findings).data
+    assert data["memories"][0]["element"] == size
 
 
 def test_addresses_are_a_start_and_a_step() -> None:
