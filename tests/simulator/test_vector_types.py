@@ -77,6 +77,6 @@ def test_eight_halves_at_once(load, way):
 
 
 def test_all_constructors_and_make_functions(load):
-    out = np.zeros(15, dtype=np.float32)
+    out = np.zeros(18, dtype=np.float32)
     assert load("vector_types")("make_all", out).error == 0
-    assert out.tolist() == [7, 8, 9, 3, 11, 14, 16, 20, 255, 21, 0.75, -1, 7, 32, 8]
+    assert out.tolist() == [7, 8, 9, 3, 11, 14, 16, 20, 255, 21, 0.75, -1, 7, 32, 8, 51, 16, 32]

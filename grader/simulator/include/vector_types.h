@@ -132,17 +132,15 @@ struct First {
 #define SIM_NARROW_VECTORS(prefix, T) \
     SIM_VECTORS(prefix, T)            \
     SIM_VECTOR4(prefix##4, T)
-#define SIM_WIDE_VECTORS(prefix, T) \
-    SIM_VECTORS(prefix, T)          \
-    SIM_VECTOR4_WIDE(prefix##4, T, 16)
+#define SIM_WIDE_VECTORS(prefix, T)        \
+    SIM_VECTORS(prefix, T)                 \
+    SIM_VECTOR4_WIDE(prefix##4, T, 16)     \
+    SIM_VECTOR4_WIDE(prefix##4_16a, T, 16) \
+    SIM_VECTOR4_WIDE(prefix##4_32a, T, 32)
 
 SIM_ELEMENT_TYPES(SIM_NARROW_VECTORS, SIM_WIDE_VECTORS)
 SIM_NARROW_VECTORS(uint, unsigned int)
 SIM_ELEMENT_TYPES(SIM_VECTOR3, SIM_VECTOR3)
-SIM_VECTOR4_WIDE(double4_16a, double, 16)
-SIM_VECTOR4_WIDE(double4_32a, double, 32)
-SIM_VECTOR4_WIDE(longlong4_16a, long long, 16)
-SIM_VECTOR4_WIDE(longlong4_32a, long long, 32)
 
 #undef SIM_WIDE_VECTORS
 #undef SIM_NARROW_VECTORS

@@ -69,6 +69,8 @@ __global__ void made(float* out) {
     uint3 index = same;
     double2 wide = make_double2(0.5, 0.25);
     char4 small = {-1, 2, 3, 4};
+    double4_16a doubles = make_double4_16a(21, 22, 23, 24);
+    ulong4_32a longs = make_ulong4_32a(25, 26, 27, 28);
     float values[] = {a.x + c.y,
                       b.w,
                       d.x + d.y + d.z,
@@ -83,7 +85,10 @@ __global__ void made(float* out) {
                       (float)small.x,
                       constant_vectors[1].z,
                       (float)sizeof(double4),
-                      (float)alignof(short4)};
+                      (float)alignof(short4),
+                      (float)(doubles.w + longs.z),
+                      (float)alignof(long4_16a),
+                      (float)alignof(ulonglong4_32a)};
     for (int i = 0; i < (int)(sizeof(values) / sizeof(values[0])); ++i) out[i] = values[i];
 }
 
