@@ -53,7 +53,10 @@ def _volatile_reads(tokens: Sequence[Token], equals: int, end: int, loop: int, n
     """
     last = next((k for k in range(equals, end) if tokens[k].text == ";"), None)
     right = tokens[equals + 1 : last]
-    if last is None or names.isdisjoint(t.text for t in right) or len(split_commas(right)) > 1:  # seen = *flag, ++n;
+    texts = {t.text for t in right}
+    if last is None or names.isdisjoint(texts) or len(split_commas(right)) > 1:  # seen = *flag, ++n;
+        return
+    if "{" in texts:  # seen = {*flag}; or a lambda, whose first ";" does not end the assignment
         return
     yield equals
     assignment = [t.text for t in tokens[equals - 1 : last + 1]]
