@@ -53,10 +53,11 @@ def _volatile_reads(tokens: Sequence[Token], equals: int, end: int, loop: int, n
     """
     last = next((k for k in range(equals, end) if tokens[k].text == ";"), None)
     right = tokens[equals + 1 : last]
-    texts = {t.text for t in right}
+    texts = [t.text for t in right]
     if last is None or names.isdisjoint(texts) or len(split_commas(right)) > 1:  # seen = *flag, ++n;
         return
-    if "{" in texts:  # seen = {*flag}; or a lambda, whose first ";" does not end the assignment
+    # seen = {*flag}; or a lambda or the header of a for loop, where the next ";" does not end the assignment
+    if "{" in texts or texts.count("(") != texts.count(")"):
         return
     yield equals
     assignment = [t.text for t in tokens[equals - 1 : last + 1]]

@@ -440,6 +440,7 @@ def test_conditions_that_read_volatile_variables_poll(declaration: str, code: st
         ("do { x[v] = *f; } while (v);", None),
         ("do { v = *f, ++n; } while (v);", None),
         ("do { v = {*f}; } while (!v);", None),
+        ("do { for (; n; v = *f) --n; } while (!v);", None),
         ("do { v = [&] { return *f; }(); } while (!v);", None),
         ("do { int v = *f; n -= v; } while (v);", None),
         ("do { v = x[1]; } while (v);", None),
