@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -108,13 +109,16 @@ def test_no_gpu() -> None:
 def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    instead = tmp_path / f"llm-kernels-{os.getuid()}"
-    instead.mkdir(mode=0o700)
     builds = cache_folder() / "v1"
     builds.mkdir(parents=True, exist_ok=True)
-    (instead / "v1").symlink_to(builds)  # so that the simulator is not built once more
-    code, said = check(SOLUTION, GRADER_CACHE=str(blocked / "cache"), TMPDIR=str(tmp_path))
-    assert code == 0 and "is not writable" in said and f"kept in {instead}" in said
+    with tempfile.TemporaryDirectory() as folder:
+        # If this is root, another user runs the kernel. It must be able to open the folder, unlike pytest's.
+        Path(folder).chmod(0o755)
+        instead = Path(folder) / f"llm-kernels-{os.getuid()}"
+        instead.mkdir(mode=0o700)
+        (instead / "v1").symlink_to(builds)  # so that the simulator is not built once more
+        code, said = check(SOLUTION, GRADER_CACHE=str(blocked / "cache"), TMPDIR=folder)
+    assert code == 0 and "is not writable" in said and f"kept in {instead}" in said, said
 
 
 @pytest.mark.parametrize("after", [0.8, 1.6])
