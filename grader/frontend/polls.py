@@ -95,14 +95,21 @@ def _volatile_names(tokens: Sequence[Token]) -> set[str]:
     which occurs in casts.
     """
     names: set[str] = set()
+    outer, waiting = 0, False  # the last "(", ";", "{" or "}"; whether the name after a volatile is yet to come
     for i, token in enumerate(tokens):
+        if waiting and token.text in _END_OF_NAME:
+            names.add(tokens[i - 1].text)
+            waiting = False
+        if token.text in ("(", ";", "{", "}"):
+            outer = i
         if token.text != "volatile" or (i and tokens[i - 1].text in ("asm", "__asm", "__asm__")):
             continue
-        end = next((k for k in range(i, len(tokens)) if tokens[k].text in _END_OF_NAME), len(tokens))
-        names |= {"volatile", tokens[end - 1].text}
-        outer = next((k for k in range(i, -1, -1) if tokens[k].text in ("(", ";", "{", "}")), 0)
-        if tokens[outer].text == "(" and outer:
+        names.add("volatile")
+        waiting = True
+        if outer and tokens[outer].text == "(":
             names.add(tokens[outer - 1].text)
+    if waiting:
+        names.add(tokens[-1].text)
     return names - {">", ")", "*"}
 
 

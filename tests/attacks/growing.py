@@ -16,6 +16,7 @@ FRONT_END: dict[str, Callable[[int], str]] = {
     "templates": lambda n: "template <" * n,
     "template kernels": lambda n: "template <class T> __global__ void f(T)" * n,
     "__global__": lambda n: "__global__ " * n,
+    "volatile words": lambda n: "while (x) volatile y " * n,
     "kernels in parameters": lambda n: "__global__ void f(" * n,
     "launches": lambda n: "void g() {" + "f<<<1, 1>>>();" * n + "}",
     "launches in arguments": lambda n: "void g() {" + "f<<<1, 1>>>(" * n + ")" * n + ";}",
