@@ -215,8 +215,8 @@ def main() -> int:
     where += [TIMED if arguments.time else COUNTED] if arguments.record else []
     measured = msgspec.to_builtins(content)
     for path in where:
-        items = [item for _, item in calls(arguments.names)] if arguments.names else None
-        renewed = replace_rows(path, measured["rows"], items) if items is not None else None
+        files = [item.file for _, item in calls(arguments.names)] if arguments.names else None
+        renewed = replace_rows(path, measured["rows"], files) if files is not None else None
         write_record(path, measured, course_root(), renewed)
     return 1 if wrong else 0
 

@@ -248,7 +248,7 @@ def main() -> int:
     rows = compare(items, on_the_simulator(items), on_the_gpu(arguments.names))
     show(rows)
     if arguments.out:
-        renewed = replace_rows(arguments.out, rows, items) if arguments.names else None
+        renewed = replace_rows(arguments.out, rows, (item.file for item in items)) if arguments.names else None
         rows.sort(key=lambda row: str(row["name"]).partition("/")[0])  # by day; a new call comes last in its day
         write_record(arguments.out, {**versions(), "rows": rows}, course_root(), renewed)
     return 0

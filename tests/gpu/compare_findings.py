@@ -9,7 +9,6 @@ rows of these kernels are replaced in the file. Comments in the corpus' files ma
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -22,6 +21,7 @@ from typing import Any
 from grader.course import course_root
 from grader.judge.timing.sources import write_record
 from tests.gpu.compare_counters import versions
+from tests.gpu.counted import replace_rows
 from tests.simulator.corpus_kernels import CorpusFile, corpus_files
 
 MAIN = Path(__file__).with_name("corpus_main.cu")
@@ -119,20 +119,13 @@ def main() -> int:
     found = sum(bool(row["found_by"]) for row in rows)
     print(f"{len(rows)} faulty kernels: the simulator finds all, compute-sanitizer {found}")
     if arguments.out:
-        write(arguments.out, rows, items if arguments.names else None)
+        renewed = None
+        if arguments.names:
+            renewed = replace_rows(arguments.out, rows, (item.path for item in items))
+            rows.sort(key=lambda row: str(row["name"]))
+        command = "python -m tests.gpu.compare_findings --out FILE.json"
+        write_record(arguments.out, {**versions(), "command": command, "rows": rows}, course_root(), renewed)
     return 0
-
-
-def write(path: Path, rows: list[dict[str, Any]], chosen: list[CorpusFile] | None) -> None:
-    """Write the record, or, if only ``chosen`` kernels ran, replace their rows in it."""
-    renewed = None
-    if chosen is not None and path.exists():
-        new = {row["name"] for row in rows}
-        kept = json.loads(path.read_text(encoding="utf-8"))["rows"]
-        rows = sorted([*(row for row in kept if row["name"] not in new), *rows], key=lambda row: row["name"])
-        renewed = tuple(item.path.relative_to(course_root()).as_posix() for item in chosen)
-    command = "python -m tests.gpu.compare_findings --out FILE.json"
-    write_record(path, {**versions(), "command": command, "rows": rows}, course_root(), renewed)
 
 
 if __name__ == "__main__":

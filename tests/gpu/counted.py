@@ -68,12 +68,12 @@ def runnable(items: Iterable[Counted]) -> Iterator[Counted]:
             print(f"{item.name} needs {item.architecture}: left out on {here}", file=sys.stderr)
 
 
-def replace_rows(path: Path, rows: list[dict[str, Any]], items: Iterable[Counted]) -> tuple[str, ...]:
-    """Add to ``rows`` what a record has of other calls, in the record's order; return the sources of ``items``."""
+def replace_rows(path: Path, rows: list[dict[str, Any]], files: Iterable[Path]) -> tuple[str, ...]:
+    """Add to ``rows`` what a record has of other kernels, in the record's order; return the names of ``files``."""
     new = {(row["name"], row.get("size")): row for row in rows}
     kept = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
     rows[:] = [new.pop((row["name"], row.get("size")), row) for row in kept] + list(new.values())
-    return tuple({item.file.relative_to(course_root()).as_posix() for item in items})
+    return tuple({file.relative_to(course_root()).as_posix() for file in files})
 
 
 def build_ahead(files: Iterable[Path]) -> None:
