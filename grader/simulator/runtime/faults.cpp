@@ -18,6 +18,7 @@
 
 #include "host_poll_detector.h"
 #include "program.h"
+#include "registry.h"
 #include "settings.h"
 #include "sim/error_codes.h"
 
@@ -217,9 +218,11 @@ const void* place_of(const void* context, const Worker& worker) {
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
-    // The callee expects a return address, which points behind a call. So pass an address behind the instruction.
-    if (was_poll_sample(signal, info, context, reinterpret_cast<const void*>(program_counter(context) + 1))) return;
     Worker* worker = current_worker;
+    if (was_poll_sample(signal, info, context)) {
+        if (worker && current_thread) current_thread->seen_from = place_of(context, *worker);
+        return;
+    }
     if (!worker || !worker->grid) {
         pass_on(signal, info, context);
         return;
@@ -243,7 +246,7 @@ void on_tick(int, siginfo_t*, void* context) {
     Grid& grid = *worker->grid;
     Thread* thread = current_thread;
     uintptr_t pc = program_counter(context);
-    bool in_kernel = thread && in_kernel_code(pc);
+    bool in_kernel = thread && locks_held == 0 && in_kernel_code(pc);
 
     program_notes_time();
     bool progress = worker->blocks_ended != worker->seen_blocks_ended;
@@ -262,16 +265,12 @@ void on_tick(int, siginfo_t*, void* context) {
             fault.thread = spinning;
             fault.address = spinning->call_address;
         }
-        Thread* polling = thread && seen_polling(*thread) ? thread : first_seen_polling(*worker);
-        if (polling) {
-            fault.thread = polling;
-            fault.address = polling->call_address = polling->seen_from;
-            polling->watched = polling->seen;
-        }
+        name_seen_polling(*worker, thread, fault);
         record_fault(grid, fault, cudaErrorLaunchTimeout);
     }
     bool checked = thread && thread->block->checked;
     bool may_wait = !checked && is_program() && idle_seconds > settings.watchdog_seconds / 2;
+    worker->samples_polls = may_wait;
     if (may_wait && in_kernel) sample_next_access();
     if (grid.stop.is_raised()) {
         if (in_kernel || ++worker->stop_ticks > patience_ticks) siglongjmp(worker->landing, 1);
@@ -378,6 +377,7 @@ WorkerSignals::WorkerSignals(Worker& worker) {
     worker.seen_switches = worker.switches;
     worker.seen_thread = nullptr;
     worker.idle_ticks = worker.stop_ticks = worker.alone_ticks = 0;
+    worker.samples_polls = false;
     if (!worker.handler_stack) {
         void* stack = mmap(nullptr, handler_stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (stack != MAP_FAILED) worker.handler_stack = stack;

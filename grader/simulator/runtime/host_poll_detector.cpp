@@ -18,7 +18,7 @@ void sample_next_access() { arena::protect_host_memory(); }
 
 void end_poll_sampling() { arena::unprotect_host_memory(nullptr); }
 
-bool was_poll_sample(int signal, const siginfo_t* info, const void* context, const void* place) {
+bool was_poll_sample(int signal, const siginfo_t* info, const void* context) {
     // Several workers may have faulted before the first of them unprotected the memory.
     if (signal != SIGSEGV || info->si_code != SEGV_ACCERR || !arena::unprotect_host_memory(info->si_addr)) return false;
     Thread* thread = current_thread;
@@ -29,7 +29,6 @@ bool was_poll_sample(int signal, const siginfo_t* info, const void* context, con
     thread->seen_alike = alike ? thread->seen_alike + 1 : 0;
     thread->seen = info->si_addr;
     thread->seen_value = value;
-    thread->seen_from = place;
     return true;
 }
 

@@ -11,6 +11,7 @@
 #include "growable.h"
 #include "host_poll_detector.h"
 #include "limits.h"
+#include "program.h"
 #include "settings.h"
 #include "sim/error_codes.h"
 
@@ -26,6 +27,10 @@ Counter block_serial;
 // If for this many rounds all runnable threads have only polled mbarriers, that is a deadlock. One round is not enough:
 // a thread may poll several mbarriers in turn, or give up after some attempts.
 constexpr unsigned mbarrier_patience = 500;
+
+// In so many rounds before a livelock, threads without checks are sampled: host_poll_detector.h. In a few rounds of 64
+// only one lane runs, so each thread is sampled at least 84 times.
+constexpr unsigned sampled_rounds = 100;
 
 uint64_t next_random(Worker& worker) {
     // This is xorshift64. Any generator whose numbers depend only on the seed would do.
@@ -222,6 +227,7 @@ bool all_wait_at_mbarriers(const Worker& worker) {
         return false;
     });
     events::Fault fault = {events::FaultKind::infinite_loop, thread, nullptr, thread->call_address, nullptr, false};
+    name_seen_polling(worker, nullptr, fault);
     record_fault(*worker.grid, fault, cudaErrorLaunchTimeout);
     current_thread = nullptr;
     leave_grid(worker);
@@ -451,6 +457,9 @@ void spin(Thread& self) {
     self.warp->spinning |= 1u << self.lane;
     self.block->spinning |= 1u << self.warp->index;
     switch_away(self);
+    // A thread that sleeps between its reads is hardly ever in its own code when the watchdog looks.
+    const bool ends_soon = worker.stalled_rounds + sampled_rounds > settings.spin_rounds;
+    if (!self.block->checked && is_program() && (ends_soon || worker.samples_polls)) sample_next_access();
 }
 
 namespace {
@@ -499,14 +508,19 @@ void added_to(Thread& self, const void* address) {
     switch_away(self);
 }
 
-Thread* first_seen_polling(const Worker& worker) {
-    Thread* first = nullptr;
-    each_spinning(worker, [&first](Thread& thread) {
-        if (!seen_polling(thread)) return true;
-        if (!first || thread.block->linear < first->block->linear) first = &thread;
-        return true;
-    });
-    return first;
+void name_seen_polling(const Worker& worker, Thread* running, events::Fault& fault) {
+    Thread* found = running && seen_polling(*running) ? running : nullptr;
+    if (!found) {
+        each_spinning(worker, [&found](Thread& thread) {
+            if (!seen_polling(thread)) return true;
+            if (!found || thread.block->linear < found->block->linear) found = &thread;
+            return true;
+        });
+    }
+    if (!found) return;
+    fault.thread = found;
+    fault.address = found->call_address = found->seen_from;
+    found->watched = found->seen;
 }
 
 Thread* first_spinning(const Worker& worker) {

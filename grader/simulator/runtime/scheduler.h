@@ -98,6 +98,7 @@ struct Worker {
     volatile uint64_t blocks_ended, seen_blocks_ended;
     const Thread* volatile seen_thread;
     unsigned idle_ticks, stop_ticks, alone_ticks;
+    bool samples_polls;  // find out what the threads without checks poll: host_poll_detector.h
     void* handler_stack;
     // The processor fault because of which the worker left the grid.
     bool faulted;
@@ -145,8 +146,8 @@ void polled(Thread& self, const void* address, unsigned bytes);
 // Returns the thread to report for an endless polling loop: the first that spins, in the order of blocks and threads.
 // May be null.
 Thread* first_spinning(const Worker& worker);
-// Returns the first spinning thread that repeatedly read the same value of host memory. May be null.
-Thread* first_seen_polling(const Worker& worker);
+// If the running thread, or else a spinning one, repeatedly read the same value of host memory, names it in the fault.
+void name_seen_polling(const Worker& worker, Thread* running, events::Fault& fault);
 
 // Ends the launch because of a fault that the running thread detected itself.
 [[noreturn]] void raise_fault(events::FaultKind kind, int cuda_error, const void* data, const void* address,

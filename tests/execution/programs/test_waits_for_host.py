@@ -24,6 +24,7 @@ FILE = Path(__file__).parent / "kernels" / "waits_for_host.cu"
         ("wp", "until_the_host_writes", "// waits for the host"),
         ("a", "until_the_host_adds", "// also waits for the host"),
         ("ap", "until_the_host_adds", "// also waits for the host"),
+        ("s", "sleep_until_the_host_writes", "// sleeps until the host writes"),
     ],
 )
 def test_a_kernel_that_waits_for_the_host_is_refused_and_not_accused(
@@ -70,7 +71,12 @@ def unchecked() -> Path:
 
 @pytest.mark.parametrize(
     ("how", "line"),
-    [("w", "// waits for the host"), ("wp", "// waits for the host"), ("a", "// also waits for the host")],
+    [
+        ("w", "// waits for the host"),
+        ("wp", "// waits for the host"),
+        ("a", "// also waits for the host"),
+        ("s", "// sleeps until the host writes"),
+    ],
 )
 def test_without_checks_it_is_refused_too(
     unchecked: Path, how: str, line: str, monkeypatch: pytest.MonkeyPatch

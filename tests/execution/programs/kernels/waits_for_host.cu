@@ -25,6 +25,10 @@ __global__ void until_the_host_adds(Shared* shared) {
     }
 }
 
+__global__ void sleep_until_the_host_writes(volatile Shared* shared) {
+    while (shared->flag == 0) __nanosleep(100);  // sleeps until the host writes
+}
+
 __global__ void lock(Shared* shared) {
     while (atomicCAS(&shared->flag, 0, 1) != 0) {  // this thread holds the lock
     }
@@ -62,6 +66,9 @@ int main(int argc, char** argv) {
             break;
         case 'a':
             until_the_host_adds<<<2, 32>>>(shared);
+            break;
+        case 's':
+            sleep_until_the_host_writes<<<2, 32>>>(shared);
             break;
         case 'd':
             until_the_host_writes<<<1, 64>>>(of_device);
