@@ -17,11 +17,7 @@ def count(number: float, noun: str, plural: str = "") -> str:
 
 def value(number: float) -> str:
     """Return the value of a tensor's element as text of at most 12 characters."""
-    if math.isnan(number):
-        return "nan"
-    if math.isinf(number):
-        return "inf" if number > 0 else "-inf"
-    if number == int(number) and abs(number) < 1e9:
+    if abs(number) < 1e9 and number == int(number):  # NaN and infinities are not less
         return f"{int(number)}"
     if 1e-4 <= abs(number) < 1e6:
         return f"{number:.6g}"
@@ -30,10 +26,6 @@ def value(number: float) -> str:
 
 def error(number: float) -> str:
     """Return an error with two significant digits."""
-    if math.isnan(number):
-        return "nan"
-    if math.isinf(number):
-        return "inf"
     if number == 0 or 0.01 <= abs(number) < 1000:
         return f"{number:.2g}"
     return f"{number:.1e}".replace("e-0", "e-").replace("e+0", "e+")
@@ -41,7 +33,7 @@ def error(number: float) -> str:
 
 def times(ratio: float) -> str:
     """Return a ratio as text: ``1.25 times``, ``31 times``, ``41,000 times``, ``infinitely many times``."""
-    if math.isnan(ratio) or math.isinf(ratio):
+    if not math.isfinite(ratio):
         return "infinitely many times"
     if ratio < 10:
         return f"{ratio:.2f} times"
@@ -50,7 +42,7 @@ def times(ratio: float) -> str:
 
 def short(number: float) -> str:
     """Return a counter as text of at most five characters: ``512``, ``32.8k``, ``1.05M``."""
-    if math.isnan(number) or math.isinf(number):
+    if not math.isfinite(number):
         return "-"
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= 10 * size or (abs(number) >= size and size > 1e3):
@@ -83,22 +75,18 @@ def file(path: str) -> str:
 
 def position(index: Sequence[int]) -> str:
     """Return an index in brackets: ``[0, 3, 12]``."""
-    return "[" + ", ".join(str(item) for item in index) + "]"
+    return f"[{triple(index)}]"
 
 
 def triple(numbers: Sequence[int] | None) -> str:
     """Return the index of a block or a thread without brackets: ``3, 0, 0``."""
-    return "" if numbers is None else ", ".join(str(number) for number in numbers)
+    return ", ".join(map(str, numbers or ()))
 
 
 def place(block: Sequence[int] | None, thread: Sequence[int] | None) -> str:
     """Return the known parts of ``block (3, 0, 0) thread (17, 0, 0)``."""
-    parts = []
-    if block is not None:
-        parts.append(f"block ({', '.join(str(item) for item in block)})")
-    if thread is not None:
-        parts.append(f"thread ({', '.join(str(item) for item in thread)})")
-    return " ".join(parts)
+    known = {"block": block, "thread": thread}
+    return " ".join(f"{name} ({triple(index)})" for name, index in known.items() if index is not None)
 
 
 def sizes(dims: Mapping[str, Any]) -> str:

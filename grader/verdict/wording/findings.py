@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grader.verdict.finding import Finding, Side
-from grader.verdict.findings import KINDS
+from grader.verdict.findings import KINDS, FindingKind
 from grader.verdict.findings.kind import render
 from grader.verdict.findings.sides import an_access, place, where
 
 
+def _kind(finding: Finding) -> FindingKind:
+    """Return the kind of a finding. A file of another schema version may have a kind that is unknown here."""
+    unknown = finding.kind.replace("_", " ")
+    return KINDS.get(finding.kind) or FindingKind(
+        name=finding.kind, check="report", title=unknown, text="{where}", why="", fix="", look="the fault"
+    )
+
+
 def message(finding: Finding) -> str:
     """Return a line about a finding: its title, what happened to which memory, and where."""
-    kind = KINDS.get(finding.kind)
-    if kind is None:
-        return f"{title(finding)}{where(finding)}"
+    kind = _kind(finding)
     try:
         text = render(kind.text, finding)
     except LookupError:  # the file has another schema version
@@ -28,14 +34,12 @@ def message(finding: Finding) -> str:
 
 def why(finding: Finding) -> str:
     """Return the consequence of the fault on a GPU; empty for an unknown kind of finding."""
-    kind = KINDS.get(finding.kind)
-    return render(kind.why, finding) if kind else ""
+    return render(_kind(finding).why, finding)
 
 
 def fix(finding: Finding) -> str:
     """Return how to remove the fault; empty for an unknown kind of finding."""
-    kind = KINDS.get(finding.kind)
-    return render(kind.fix, finding) if kind else ""
+    return render(_kind(finding).fix, finding)
 
 
 def advice(finding: Finding) -> str:
@@ -53,20 +57,17 @@ def other_side(finding: Finding) -> str:
     """Return a noun phrase for the other side of a finding; for a race, it describes the access."""
     if finding.other is None:
         return ""
-    kind = KINDS.get(finding.kind)
-    return (kind.other if kind else "") or f"the other access, {an_access(finding.other)}"
+    return _kind(finding).other or f"the other access, {an_access(finding.other)}"
 
 
 def title(finding: Finding) -> str:
     """Return the title of a finding, a noun phrase such as ``out-of-bounds access``."""
-    kind = KINDS.get(finding.kind)
-    return kind.title if kind else finding.kind.replace("_", " ")
+    return _kind(finding).title
 
 
 def look(finding: Finding) -> str:
     """Return a noun phrase for the place of the fault: ``the access out of bounds``."""
-    kind = KINDS.get(finding.kind)
-    return kind.look if kind else "the fault"
+    return _kind(finding).look
 
 
 HIDES = "Further findings that this one causes are left out."
