@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from grader.classroom.stored import Stored
-from grader.verdict import Diagnostic, Side, Stage, Verdict
-from grader.verdict.wording import bars, cases, findings, outputs, stages, words
+from grader.verdict import Diagnostic, Side, Stage, Verdict, words
+from grader.verdict.wording import bars, cases, findings, outputs, stages
 
 MOST = 12
 

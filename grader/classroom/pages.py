@@ -24,8 +24,7 @@ from grader.course import Course
 from grader.course.learner.packing import OPT_IN
 from grader.report import html
 from grader.setup.files import write_file
-from grader.verdict import ERROR, STAGES, Verdict
-from grader.verdict.wording import words
+from grader.verdict import ERROR, STAGES, Verdict, words
 
 MOST_GROUPS = 25
 """The maximum number of groups of similar files on a page."""

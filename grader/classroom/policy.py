@@ -38,8 +38,7 @@ import msgspec
 from grader.classroom.submissions import MOODLE
 from grader.course import Course
 from grader.setup.errors import GraderError
-from grader.verdict import PASSED
-from grader.verdict.wording import words
+from grader.verdict import PASSED, words
 
 Points = Annotated[float, msgspec.Meta(ge=0, le=10_000)]
 DAY = timedelta(days=1)

@@ -12,7 +12,7 @@ from grader.classroom.records import printable
 from grader.classroom.submissions import Submission
 from grader.classroom.worker import in_utf8
 from grader.verdict import Verdict
-from grader.verdict.texts import clean
+from grader.verdict.record import clean
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from grader.classroom.incidents import LOG
 from grader.classroom.records import printable
 from grader.classroom.similar import Pair
 from grader.setup.files import write_file
-from grader.verdict import ERROR
-from grader.verdict.wording import words
+from grader.verdict import ERROR, words
 
 _BEGINS_FORMULA = "=+-@\u2212"
 """Characters that start a formula; the last is the minus sign. Tab and carriage return also do, but are removed as

@@ -13,9 +13,10 @@ from grader.cli.check import Device
 from grader.cli.messages import find_exercise, print_error, shown_path
 from grader.course import Course, Entry
 from grader.course.learner import pristine
-from grader.report import theme, words
+from grader.report import theme
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
+from grader.verdict import words
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from grader.cli.messages import print_error, shown_path
 from grader.course import Course, Entry
-from grader.report import theme, words
+from grader.report import theme
 from grader.setup.errors import GraderError
+from grader.verdict import words
 
 
 def with_grid(entries: list[Entry], every: bool) -> list[Entry]:

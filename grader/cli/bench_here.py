@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from grader.cli.messages import print_note, shown_path
 from grader.course import Course, Entry
-from grader.report import theme, words
+from grader.report import theme
 from grader.setup.errors import GraderError
+from grader.verdict import words
 
 if TYPE_CHECKING:
     from rich.console import Console

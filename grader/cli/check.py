@@ -31,12 +31,12 @@ from grader.course.manifest import SUFFIXES
 from grader.course.puzzles import Puzzle
 from grader.frontend.toolchain.gpus import find_gpu
 from grader.judge.options import CheckOptions
-from grader.report import theme, words
+from grader.report import theme
 from grader.report.failures import paragraph
 from grader.report.task_view import render_task
 from grader.report.terminal import NextStep, print_verdict
 from grader.setup.errors import GraderError
-from grader.verdict import Verdict
+from grader.verdict import Verdict, words
 from grader.verdict.wording import results
 
 if TYPE_CHECKING:

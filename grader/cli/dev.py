@@ -16,9 +16,10 @@ from rich.text import Text
 from grader.cli.messages import shown_path
 from grader.course import Course, Day, Entry
 from grader.course.manifest import FILE
-from grader.report import theme, words
+from grader.report import theme
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
+from grader.verdict import words
 
 app = typer.Typer(help="For authors: create a day or an exercise, and see what it still lacks.", rich_markup_mode=None)
 new = typer.Typer(help="Create a day or an exercise.", rich_markup_mode=None)

@@ -17,10 +17,10 @@ from grader.course.authoring import exercise_rules
 from grader.course.authoring.mistakes import Mistake, add_mistakes, read_mistakes
 from grader.course.authoring.mutants import Mutant, propose
 from grader.judge import check
-from grader.report import theme, words
+from grader.report import theme
 from grader.report.terminal import as_text
 from grader.setup.errors import GraderError
-from grader.verdict import FAILED, Verdict
+from grader.verdict import FAILED, Verdict, words
 from grader.verdict.wording import findings
 
 SEEDS = (1, 2)

@@ -24,11 +24,12 @@ from grader import __version__
 from grader.cli.tried import untested
 from grader.course import Course
 from grader.course.learner.progress import ProgressFile
-from grader.report import theme, words
+from grader.report import theme
 from grader.report.failures import indented
 from grader.report.terminal import ascii_only
 from grader.setup import shipped
 from grader.setup.errors import GraderError
+from grader.verdict import words
 
 GOOD, MISSING, OPTIONAL = "passed", "failed", "skipped"
 

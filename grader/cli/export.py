@@ -10,8 +10,9 @@ import typer
 
 from grader.cli.messages import print_note
 from grader.course import Course, Entry
-from grader.report import theme, words
+from grader.report import theme
 from grader.setup.errors import GraderError
+from grader.verdict import words
 
 if TYPE_CHECKING:
     from grader.classroom.exports.feedback import Export

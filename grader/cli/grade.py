@@ -14,8 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from grader.cli.messages import print_note
 from grader.course import Course
-from grader.report import theme, words
+from grader.report import theme
 from grader.setup.errors import GraderError
+from grader.verdict import words
 
 SHOWN_PAIRS = 10
 

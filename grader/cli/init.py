@@ -10,8 +10,8 @@ import typer
 
 from grader.course import Course, course_root
 from grader.course.learner import own_copy
-from grader.report import words
 from grader.setup.errors import GraderError
+from grader.verdict import words
 
 
 def command(

@@ -15,11 +15,12 @@ from grader.cli.messages import read_progress, short_name, shortened, start_comm
 from grader.course import Course, Day, Entry
 from grader.course.learner.progress import Progress, ProgressFile
 from grader.course.puzzles import Puzzle, read_puzzles
-from grader.report import theme, words
+from grader.report import theme
 from grader.report.failures import paragraph
 from grader.report.task_view import effort
 from grader.report.terminal import ascii_only
 from grader.setup.errors import GraderError
+from grader.verdict import words
 
 WIDE = 100
 """The width from which the list shows difficulty and points. In a narrower list, titles would not fit beside them."""

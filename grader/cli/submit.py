@@ -10,9 +10,10 @@ import typer
 
 from grader.cli.messages import find_exercise, move_renamed_files, print_note, short_name
 from grader.course import Course, Entry
-from grader.report import theme, words
+from grader.report import theme
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
+from grader.verdict import words
 
 
 def command(

@@ -30,12 +30,12 @@ from grader.course.learner import pristine
 from grader.course.learner.progress import ProgressFile
 from grader.course.manifest import SUFFIXES
 from grader.judge.options import CheckOptions
-from grader.report import theme, words
+from grader.report import theme
 from grader.report.failures import indented, paragraph
 from grader.report.task_view import render_task
 from grader.report.terminal import NextStep, ascii_only, closing, print_verdict, render
 from grader.setup.errors import GraderError
-from grader.verdict import Verdict
+from grader.verdict import Verdict, words
 
 KEYS = (
     ("h", "hint"),

@@ -23,8 +23,7 @@ from grader.execution.runner.tiers import in_force
 from grader.judge import cases as limits
 from grader.judge.options import CheckEvent, CheckOptions
 from grader.setup.errors import GraderError
-from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, Diagnostic, Stage, Verdict
-from grader.verdict.wording import words
+from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, Diagnostic, Stage, Verdict, words
 
 LEAST_SECONDS = 0.1
 """The time limit in seconds that a script gets at least, even if earlier scripts used up the time of the case."""

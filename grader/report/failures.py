@@ -13,8 +13,8 @@ from rich.text import Text
 from grader.report import theme
 from grader.report.source_view import caret_offset
 from grader.report.theme import mark
-from grader.verdict import BarResult, CaseResult, Diagnostic, Finding, OutputResult, Side, Stage, WorstElement
-from grader.verdict.wording import bars, cases, outputs, stages, words
+from grader.verdict import BarResult, CaseResult, Diagnostic, Finding, OutputResult, Side, Stage, WorstElement, words
+from grader.verdict.wording import bars, cases, outputs, stages
 from grader.verdict.wording import findings as finding_words
 
 MOST_MESSAGES = 4

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from grader.report import theme, words
+from grader.report import theme
 from grader.report.failures import indented, paragraph
 from grader.report.timings import machine_line, percent
+from grader.verdict import words
 
 if TYPE_CHECKING:
     from grader.judge.timing.here import Compared

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from grader.report import failures, operations_view, source_view
 from grader.setup.files import write_file
-from grader.verdict import Diagnostic, Side, Verdict
-from grader.verdict.texts import clean
-from grader.verdict.wording import bars, cases, counters, outputs, stages, words
+from grader.verdict import Diagnostic, Side, Verdict, words
+from grader.verdict.record import clean
+from grader.verdict.wording import bars, cases, counters, outputs, stages
 from grader.verdict.wording import findings as finding_words
 
 if TYPE_CHECKING:

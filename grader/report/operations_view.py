@@ -11,8 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from grader.report import theme
-from grader.verdict import SourceLine
-from grader.verdict.wording import words
+from grader.verdict import SourceLine, words
 from grader.verdict.wording.counters import WARP
 
 MOST = 4

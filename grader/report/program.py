@@ -15,8 +15,7 @@ from grader.report import failures, source_view, theme
 from grader.report.failures import indented, paragraph
 from grader.report.terminal import ascii_only
 from grader.simulator.line_counters import KernelCounters
-from grader.verdict import Finding, SourceLine
-from grader.verdict.wording import words
+from grader.verdict import Finding, SourceLine, words
 
 HEAD = ("kernel", "launches", "grid", "block", "read", "written", "sectors", "ways")
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from grader.verdict import BarResult, Finding, SourceLine
-from grader.verdict.wording import counters, words
+from grader.verdict import BarResult, Finding, SourceLine, words
+from grader.verdict.wording import counters
 from grader.verdict.wording.findings import message
 
 CONTEXT = 2

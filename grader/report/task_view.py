@@ -12,7 +12,7 @@ from grader.course import Entry
 from grader.course.python_task import PythonExercise
 from grader.course.task import Exercise, split_shape
 from grader.report.failures import indented, paragraph
-from grader.verdict.wording import words
+from grader.verdict import words
 
 
 def render_task(task: Exercise) -> RenderableType:

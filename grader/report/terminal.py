@@ -12,8 +12,8 @@ from rich.text import Text
 
 from grader.report import failures, operations_view, source_view, theme, timings
 from grader.report.failures import indented, paragraph
-from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Verdict
-from grader.verdict.wording import counters, limits, stages, words
+from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Verdict, words
+from grader.verdict.wording import counters, limits, stages
 
 NextStep = tuple[str, str]
 """A command that the reader can run next, and its effect."""

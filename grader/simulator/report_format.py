@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from grader.setup.errors import GraderError
 from grader.verdict.findings import KINDS, AnyPayload
-from grader.verdict.texts import clean
+from grader.verdict.record import clean
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 """A count of events or bytes, or an offset in a library."""

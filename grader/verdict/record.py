@@ -1,4 +1,7 @@
-"""The base class of all records of a verdict. It cleans the texts of a record, and limits their length."""
+"""The base class of all records of a verdict. It cleans the texts of a record, and limits their length.
+
+Texts may come from a submission: a clean text is safe to print and to store.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,6 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, inspect
-
-from grader.verdict.texts import clean
 
 Line = Annotated[str, Meta(max_length=1_000)]
 """A short text, such as a name, a path or a sentence."""
@@ -47,6 +48,21 @@ def _limit(kind: inspect.Type) -> int | None:
         case inspect.DictType():
             return _limit(kind.value_type)
     return None
+
+
+def clean(text: str, most: int) -> str:
+    """Return a text without control characters and invisible or invalid characters, and with a limited length.
+
+    Line breaks and tabs are kept; other Unicode spaces become ordinary spaces. Control characters, bidirectional marks
+    and lone surrogates become U+FFFD. A text longer than ``most`` characters is truncated and ends in "...".
+    """
+    if len(text) > most:
+        text = text[: most - 3] + "..."
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else " " if c.isspace() and c > "\x7f" else "\ufffd" for c in text
+    )
 
 
 def _cleaned(value: Any, most: int) -> Any:

@@ -25,7 +25,7 @@ from grader.classroom.policy import Grade
 from grader.course.learner.zipped import zipped
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
-from grader.verdict.wording import words
+from grader.verdict import words
 
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Root Account", "Section")
 _NUMBERS = re.compile(r"(?:^|_)(\d+)_(\d+)(?:_|$)")

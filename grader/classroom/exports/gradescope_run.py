@@ -32,8 +32,7 @@ from grader.course import Course
 from grader.report.terminal import as_text
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
-from grader.verdict import ERROR, PASSED, Verdict
-from grader.verdict.wording import words
+from grader.verdict import ERROR, PASSED, Verdict, words
 
 
 class _Assignment(msgspec.Struct):

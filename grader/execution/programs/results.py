@@ -7,8 +7,7 @@ from pathlib import Path
 
 from grader.execution.programs.execute import Outcome, signal_name
 from grader.simulator.report_format import Sample
-from grader.verdict import FAILED, PASSED, Stage, Verdict
-from grader.verdict.wording import words
+from grader.verdict import FAILED, PASSED, Stage, Verdict, words
 from grader.verdict.wording.findings import message
 
 

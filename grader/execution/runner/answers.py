@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from grader.verdict import texts
+from grader.verdict import record
 
 MOST_BYTES = 16384
 """The maximum size of an answer, as in ``source/wire.h``."""
@@ -158,5 +158,5 @@ def _shown(text: str) -> str:
 
 def clean(text: str, most: int = MOST_PRINTED) -> str:
     """Remove control characters from a text of the child, and shorten it, so that it is safe in a terminal."""
-    kept = texts.clean(text[:most], most)
+    kept = record.clean(text[:most], most)
     return kept + "\n... (more was printed)" if len(text) > most else kept

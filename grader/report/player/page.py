@@ -12,7 +12,7 @@ from grader.report.player.encoding import encode, jumps, main_file
 from grader.setup.files import write_file
 from grader.simulator.recording import Recording
 from grader.verdict.finding import Finding
-from grader.verdict.texts import clean
+from grader.verdict.record import clean
 
 _HERE = Path(__file__).parent
 MOST_BYTES = 2_000_000

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from grader.verdict import PASSED, CaseResult
-from grader.verdict.wording import findings, outputs, words
+from grader.verdict import PASSED, CaseResult, words
+from grader.verdict.wording import findings, outputs
 
 _IN_SHORT = {
     "crash": "the kernel's process crashed",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from grader.verdict.wording import words
+from grader.verdict import words
 
 WARP = 32
 

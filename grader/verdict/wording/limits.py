@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from grader.verdict import TimeBound
-from grader.verdict.wording import words
+from grader.verdict import TimeBound, words
 
 UNITS = {
     "dram": "DRAM",

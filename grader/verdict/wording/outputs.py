@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from grader.verdict import Diagnosis, OutputResult, WorstElement
-from grader.verdict.wording import words
+from grader.verdict import Diagnosis, OutputResult, WorstElement, words
 
 Values = Mapping[str, float]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from grader.verdict import FAILED, SKIPPED, STAGES, CaseResult, Diagnosis, Diagnostic, Stage, Verdict
+from grader.verdict import FAILED, SKIPPED, STAGES, CaseResult, Diagnosis, Diagnostic, Stage, Verdict, words
 from grader.verdict.findings.barriers import EndlessLoop
 from grader.verdict.findings.launches import RefusedCall
-from grader.verdict.wording import bars, cases, findings, words
+from grader.verdict.wording import bars, cases, findings
 
 TITLES = {"builds": "Builds", "correct": "Correct", "safe": "Safe", "efficient": "Efficient", "fast": "Fast"}
 COMPILES, COMPILED_BEFORE = "compiles", "compiled before"

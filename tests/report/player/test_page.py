@@ -18,7 +18,7 @@ from grader.report.player.encoding import KINDS, MOST_EVENTS, encode
 from grader.setup.errors import GraderError
 from grader.simulator.recording import Event
 from grader.simulator.report_format import RecordedMemory
-from grader.verdict.texts import clean
+from grader.verdict.record import clean
 from tests.report.player.recordings import FILE, kernel, record
 
 SCRIPT = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
