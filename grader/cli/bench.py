@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grader.cli.check import Device
 from grader.cli.messages import find_exercise, print_error, shown_path
+from grader.cli.options import DeviceName
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.report import theme
@@ -32,7 +32,7 @@ def command(
         Path | None, typer.Option("--file", metavar="F", help="Time this file instead of your own in exercises/.")
     ] = None,
     device: Annotated[
-        Device | None,
+        DeviceName | None,
         typer.Option(help="A GPU (cuda), or the simulator's host (cpu). Default: a GPU if there is one."),
     ] = None,
     record: Annotated[
@@ -87,24 +87,22 @@ def command(
     record = record or record_in is not None
     if recorded and (file is not None or record or device is not None):
         raise GraderError("--recorded shows recorded times: it excludes --file, --record and --device")
-    if grid and (record or recorded or json_out is not None or device is Device.cpu):
+    if grid and (record or recorded or json_out is not None or device == "cpu"):
         raise GraderError("--grid measures on a GPU and writes a CSV file: it excludes other reports and --device cpu")
-    if here and (grid or record or file is not None or device is Device.cpu):
+    if here and (grid or record or file is not None or device == "cpu"):
         raise GraderError("--here times solutions on a GPU: it excludes --file, --grid, --record and --device cpu")
     entries = course.exercises if every else [find_exercise(course, name) for name in exercise or []]
     if here:
         from grader.cli.bench_here import bench_here
 
-        shown = bench_here(course, entries, only_kept=recorded)
-        if json_out is not None:
-            _write(json_out, shown)
+        _write(json_out, bench_here(course, entries, only_kept=recorded))
         return 0
     if grid:
         from grader.cli.bench_grid import bench_grid, with_grid
 
-        chosen_entries = with_grid(entries, every)
-        kernels = [_kernel(course, entry, file, every) for entry in chosen_entries]
-        return bench_grid(chosen_entries, kernels, csv_out, minutes)
+        chosen = with_grid(entries, every)
+        kernels = [_kernel(course, entry, file, every) for entry in chosen]
+        return bench_grid(chosen, kernels, csv_out, minutes)
     console = theme.console()
     from grader.report.timings import render_bench
 
@@ -114,19 +112,17 @@ def command(
         for report in reports:
             console.print(render_bench(report, verbose))
         _end(console, reports, every)
-        if json_out is not None:
-            _write(json_out, reports)
+        _write(json_out, reports)
         return 0
     if device is None:
         import torch
 
-        device = Device.cuda if torch.cuda.is_available() else Device.cpu
-    chosen = device.value
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     if record:  # check before timing, which may take an hour
         from grader.judge.timing.machine import gpu_name
         from grader.judge.timing.recordings import check_recordable
 
-        check_recordable(chosen, gpu_name() if chosen == "cuda" else "", record_in)
+        check_recordable(device, gpu_name() if device == "cuda" else "", record_in)
     machine: Machine | None = None
     failed = 0
     for entry in entries:
@@ -137,7 +133,7 @@ def command(
             if entry.language == "python":
                 raise GraderError(f"{entry.name} is a Python exercise: it has no kernel to time", "Name another one.")
             kernel = _kernel(course, entry, file, every or record)
-            report = _time(entry, kernel, chosen, machine, every or record)
+            report = _time(entry, kernel, device, machine, every or record)
         except GraderError as error:
             if len(entries) == 1:
                 raise
@@ -150,11 +146,10 @@ def command(
         if record:
             from grader.judge.timing.recordings import record as keep
 
-            print(f"  recorded in {shown_path(keep(report, entry, record_in), course)}")
+            print(f"  recorded in {shown_path(keep(report, entry, record_in))}")
         console.print()
     _end(console, reports, every)
-    if json_out is not None:
-        _write(json_out, reports)
+    _write(json_out, reports)
     if failed:
         print_error(f"{words.count(failed, 'exercise')} of {len(entries)} could not be timed")
     return 2 if failed else 0
@@ -166,7 +161,7 @@ def _kernel(course: Course, entry: Entry, file: Path | None, solution: bool) -> 
         return file or entry.solution
     if entry.kind == "implement" and pristine.untouched(course, entry):
         raise GraderError(
-            f"{shown_path(entry.skeleton, course)} is still the skeleton: there is no kernel to time",
+            f"{shown_path(entry.skeleton)} is still the skeleton: there is no kernel to time",
             "Write the kernel first, or time another file with --file F; --all times the solutions.",
         )
     return entry.skeleton
@@ -219,5 +214,6 @@ def _time(entry: Entry, kernel: Path, device: str, machine: Machine | None, solu
         )
 
 
-def _write(path: Path, reports: list[BenchReport]) -> None:
-    write_file(path, json.dumps([report.to_dict() for report in reports], indent=1) + "\n")
+def _write(path: Path | None, reports: list[BenchReport]) -> None:
+    if path is not None:
+        write_file(path, json.dumps([report.to_dict() for report in reports], indent=1) + "\n")

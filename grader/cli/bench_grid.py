@@ -40,7 +40,7 @@ def bench_grid(entries: list[Entry], kernels: list[Path], path: Path, minutes: f
         raise GraderError(f"--minutes {minutes:g}: it must be greater than 0")
     from grader.judge.timing.grid_on_gpu import measuring
 
-    console, course = theme.console(), Course()
+    console = theme.console()
     failed = 0
     for entry, file in zip(entries, kernels):
         task = entry.load()
@@ -74,5 +74,5 @@ def bench_grid(entries: list[Entry], kernels: list[Path], path: Path, minutes: f
         )
     picture = path.with_suffix(".png")
     save_plot(read_rows(path), picture)
-    print(f"  {shown_path(path, course)} and {shown_path(picture, course)} are written")
+    print(f"  {shown_path(path)} and {shown_path(picture)} are written")
     return 2 if failed else 0

@@ -46,8 +46,8 @@ def bench_here(course: Course, entries: list[Entry], only_kept: bool) -> list[Be
             raise
     found = compared(course, file, entries or None)
     if not found:
-        raise GraderError(f"{shown_path(file, course)} has no times of these exercises", f"`{COMMAND}` measures them.")
-    _show(found, file, course)
+        raise GraderError(f"{shown_path(file)} has no times of these exercises", f"`{COMMAND}` measures them.")
+    _show(found, file)
     return [one.here for one in found]
 
 
@@ -91,7 +91,7 @@ def progress(console: Console) -> Iterator[Progress]:
         yield Progress(status.update, each=False)
 
 
-def _show(found: list[Compared], file: Path, course: Course) -> None:
+def _show(found: list[Compared], file: Path) -> None:
     from grader.report.failures import paragraph
     from grader.report.here import here_table, summary
     from grader.report.notebook.rooflines import draw_rooflines
@@ -103,4 +103,4 @@ def _show(found: list[Compared], file: Path, course: Course) -> None:
     save(lambda: draw_rooflines(found), picture, "Make the course folder writable.")
     console.print()
     console.print(paragraph(summary(found)))
-    print(f"  {shown_path(file, course)}: the times\n  {shown_path(picture, course)}: both rooflines")
+    print(f"  {shown_path(file)}: the times\n  {shown_path(picture)}: both rooflines")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from grader.cli.messages import (
     shown_path,
     start_command,
 )
+from grader.cli.options import Device, JsonOut
 from grader.course import Course, Entry
 from grader.course.catalog import kernel_file
 from grader.course.learner import pristine
@@ -34,7 +34,7 @@ from grader.judge.options import CheckOptions
 from grader.report import theme
 from grader.report.failures import paragraph
 from grader.report.task_view import render_task
-from grader.report.terminal import NextStep, print_verdict
+from grader.report.terminal import NextStep, ascii_only, print_verdict
 from grader.setup.errors import GraderError
 from grader.verdict import Verdict, words
 from grader.verdict.wording import results
@@ -44,25 +44,16 @@ if TYPE_CHECKING:
     from grader.judge.recorded import Recorded
 
 
-class Device(enum.StrEnum):
-    """The device that kernels run on."""
-
-    cpu = "cpu"
-    cuda = "cuda"
-
-
 def command(
     exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="The exercise, or the path of a file to grade.")],
     file: Annotated[
         Path | None, typer.Option("--file", metavar="F", help="Grade this file instead of your own in exercises/.")
     ] = None,
-    device: Annotated[Device, typer.Option(help="The simulated GPU (cpu), or a real one (cuda).")] = Device.cpu,
+    device: Device = "cpu",
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Draw the same random inputs as a run that showed this seed.")
     ] = None,
-    json_out: Annotated[
-        Path | None, typer.Option("--json", metavar="OUT", help="Write results.json here ('-': to stdout).")
-    ] = None,
+    json_out: JsonOut = None,
     junit_out: Annotated[Path | None, typer.Option("--junit", metavar="OUT", help="Write JUnit XML here.")] = None,
     html_out: Annotated[
         Path | None,
@@ -92,17 +83,17 @@ def command(
         if file is not None:
             raise GraderError(f"{exercise} and --file {file} are both files", "Give only one of the two files.")
         file = given
-        print_note(f"{exercise} is graded as the exercise {entry.name}, not {shown_path(entry.skeleton, course)}")
+        print_note(f"{exercise} is graded as the exercise {entry.name}, not {shown_path(entry.skeleton)}")
     graded = kernel_file(entry, file)
     must_be_writable(json_out, junit_out, html_out)
-    if again and device is not Device.cuda:
+    if again and device != "cuda":
         raise GraderError("--again measures times again, and only a real GPU has times", "Add --device cuda.")
     pristine.keep_copies(course)
     console = theme.console(sys.stderr if str(json_out) == "-" else sys.stdout)
     recordings: list[Recorded] = []
     wanted = recordings.append if html_out is not None else None
     options = CheckOptions(
-        device=device.value,
+        device=device,
         seed=seed,
         details=verbose,
         gpu=gpu,
@@ -116,7 +107,7 @@ def command(
     own = is_own_file(entry, file)
     if own:
         record(course, entry, verdict)
-    print_verdict(verdict, console, verbose, next_steps(course, entry, verdict, file, own, verbose))
+    print_verdict(verdict, console, verbose, next_steps(course, entry, verdict, file, verbose))
     if own and not verdict.passed and pristine.untouched(course, entry):
         console.print(first_task(entry))
     write_json(verdict, json_out)
@@ -172,7 +163,7 @@ def working(console: Console, name: str) -> Iterator[Callable[[CheckEvent], None
     if not console.is_terminal:
         yield None
         return
-    with console.status(f"grading {name}", spinner="dots" if not _plain(console) else "line") as status:
+    with console.status(f"grading {name}", spinner="line" if ascii_only(console) else "dots") as status:
         finished: dict[str, str] = {}
 
         def show(event: CheckEvent) -> None:
@@ -186,10 +177,6 @@ def working(console: Console, name: str) -> Iterator[Callable[[CheckEvent], None
             status.update(f"grading {name}: {', '.join(steps)}")
 
         yield show
-
-
-def _plain(console: Console) -> bool:
-    return not console.encoding.lower().startswith("utf")
 
 
 def is_own_file(entry: Entry, file: Path | None) -> bool:
@@ -223,11 +210,14 @@ def first_task(entry: Entry) -> RenderableType:
     )
 
 
-def next_steps(
-    course: Course, entry: Entry, verdict: Verdict, file: Path | None, own: bool, verbose: bool
-) -> list[NextStep]:
+def solution_step(course: Course, entry: Entry) -> NextStep:
+    """Return the command that shows the solution."""
+    return f"grader solution {short_name(entry, course)}", "the course's solution"
+
+
+def next_steps(course: Course, entry: Entry, verdict: Verdict, file: Path | None, verbose: bool) -> list[NextStep]:
     """Return the commands that are useful after this verdict."""
-    name = short_name(entry, course)
+    name, own = short_name(entry, course), is_own_file(entry, file)
     again = f"grader check {name}" + ("" if own else f" --file {file}")
     if verdict.device == "cuda":
         again += " --device cuda"
@@ -237,7 +227,7 @@ def next_steps(
     if verdict.passed:
         steps: list[NextStep] = []
         if own:
-            steps.append((f"grader solution {name}", "the course's solution"))
+            steps.append(solution_step(course, entry))
             following = next_exercise(course, progress, entry)
             if following is not None:
                 steps.append((start_command(following, course), f"next: {following.title}"))

@@ -5,7 +5,6 @@ For authors of the course.
 
 from __future__ import annotations
 
-import enum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +12,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from grader.cli.messages import shown_path
+from grader.cli.messages import print_problem, shown_path
 from grader.course import Course, Day, Entry
-from grader.course.manifest import FILE
+from grader.course.manifest import FILE, Kind
 from grader.report import theme
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
@@ -30,14 +29,6 @@ EACH = 2
 """The maximum number of wrong kernels to propose for one kind of mistake."""
 
 
-class Kind(enum.StrEnum):
-    """The kind of an exercise."""
-
-    implement = "implement"
-    debug = "debug"
-    optimize = "optimize"
-
-
 Title = Annotated[str, typer.Option(metavar="TITLE", help="The title in lists.")]
 
 
@@ -49,8 +40,7 @@ def new_day(
     """Create a day: an entry in course.toml, and a lesson with its sections."""
     from grader.course.authoring import new
 
-    course = Course()
-    _say(course, new.new_day(course, folder, title), folder)
+    _say(new.new_day(Course(), folder, title), folder)
     return 0
 
 
@@ -79,19 +69,17 @@ def new_exercise(
     """
     from grader.course.authoring import new
 
-    course = Course()
     try:
         solved = solution.read_text(encoding="utf-8") if solution is not None else ""
     except (OSError, UnicodeDecodeError) as error:
         raise GraderError(f"cannot read {solution}: {error}", "Give a CUDA file in UTF-8.") from error
-    files = new.new_exercise(course, name, kind.value, title, points, draft, solved)
+    files = new.new_exercise(Course(), name, kind, title, points, draft, solved)
     made = f"{files[0].parent.name}/{files[0].stem}"
-    _say(course, files, made)
+    _say(files, made)
     if solution is not None:
         from grader.cli.dev_wrong import find_mistakes
 
-        course = Course()
-        find_mistakes(course, course.find(made), EACH)
+        find_mistakes(Course().find(made), EACH)
     return 0
 
 
@@ -120,14 +108,13 @@ def check(
                 found = day_rules.lacks(where) if isinstance(where, Day) else exercise_rules.lacks(where)
         if found:
             console.print(Text(f"\n  {_name(where)}", style="title"))
-        for lack in found:
-            place = f"    {shown_path(lack.file, course)}{f':{lack.line}' if lack.line else ''}: "
-            console.print(Text.assemble((place, "quiet"), lack.says), soft_wrap=True)
+        for problem in found:
+            print_problem(problem, console)
         missing += len(found)
     console.print()
     for draft in (draft for where in parts if isinstance(where, Day) for draft in where.drafts):
-        line = Text(f"  {draft.name} is a draft and was not checked: ", style="quiet")
-        console.print(line.append(f"grader dev check {draft.name}", style="command"), soft_wrap=True)
+        said = (f"  {draft.name} is a draft and was not checked: ", "quiet")
+        console.print(Text.assemble(said, (f"grader dev check {draft.name}", "command")), soft_wrap=True)
     if missing:
         console.print(Text(f"  {words.count(missing, 'thing')} to do.", style="bad"))
         return 1
@@ -153,8 +140,7 @@ def wrong(
     """
     from grader.cli.dev_wrong import find_mistakes
 
-    course = Course()
-    return find_mistakes(course, course.find(name), each)
+    return find_mistakes(Course().find(name), each)
 
 
 @app.command("lessons")
@@ -178,15 +164,13 @@ def lessons(
         found = lesson_rules.figures(day.lesson)
         counts = (found.words, found.questions, len(found.paragraphs), len(found.listings))
         table.add_row(f"  {day.folder}", *map(str, counts))
-        file = shown_path(day.lesson, course)
+        file = shown_path(day.lesson)
         places += [f"{file}: cell {p.cell}: a paragraph of {p.size} words: {p.begins} ..." for p in found.paragraphs]
         places += [f"{file}: cell {p.cell}: an unfolded listing of {p.size} lines: {p.begins}" for p in found.listings]
-        shares = {
-            entry.variable: lesson_rules.shown_share(day, entry) for entry in day.exercises if entry.kind != "debug"
-        }
-        for name, share in shares.items():
+        for entry in (entry for entry in day.exercises if entry.kind != "debug"):
+            share = lesson_rules.shown_share(day, entry)
             if share >= lesson_rules.SHOWN:
-                places.append(f"{file}: shows {share:.0%} of the solution of {name} before the exercise")
+                places.append(f"{file}: shows {share:.0%} of the solution of {entry.variable} before the exercise")
     console.print()
     console.print(table)
     for place in places:
@@ -203,11 +187,10 @@ def messages(
     """Write every message that a verdict may show, with sample values, as one page of Markdown."""
     from grader.verdict.wording import catalog
 
-    page = catalog.page()
     if out is None:
-        typer.echo(page, nl=False)
-        return 0
-    write_file(out, page)
+        typer.echo(catalog.page(), nl=False)
+    else:
+        write_file(out, catalog.page())
     return 0
 
 
@@ -229,10 +212,9 @@ def _parts(course: Course, part: str | None) -> list[Part]:
     return [day, *day.exercises] if day else [course.find(part)]
 
 
-def _say(course: Course, files: list[Path], name: str) -> None:
+def _say(files: list[Path], name: str) -> None:
     """Print the files that were written, and the next step."""
     console = theme.console()
     for file in files:
-        console.print(Text(f"  {shown_path(file, course)}"), soft_wrap=True)
-    line = Text("  What it still lacks: ")
-    console.print(line.append(f"grader dev check {name}", style="command"))
+        console.print(Text(f"  {shown_path(file)}"), soft_wrap=True)
+    console.print(Text.assemble("  What it still lacks: ", (f"grader dev check {name}", "command")))

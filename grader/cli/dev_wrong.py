@@ -11,8 +11,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from grader.cli.messages import shown_path
-from grader.course import Course, Entry
+from grader.cli.messages import print_problem, shown_path
+from grader.course import Entry
 from grader.course.authoring import exercise_rules
 from grader.course.authoring.mistakes import Mistake, add_mistakes, read_mistakes
 from grader.course.authoring.mutants import Mutant, propose
@@ -36,7 +36,7 @@ class Tried:
     why: str = ""
 
 
-def find_mistakes(course: Course, entry: Entry, each: int) -> int:
+def find_mistakes(entry: Entry, each: int) -> int:
     """Try mutants of the solution. Add those that fail to the exercise's wrong kernels, and print the others.
 
     Return the exit code: 0 if each mutant that compiles fails, 1 if one passes or tasks.py is not complete.
@@ -47,9 +47,8 @@ def find_mistakes(course: Course, entry: Entry, each: int) -> int:
     if unready := unready_tasks(entry):
         console.print(Text("  tasks.py is not complete yet, so no kernel can run:", style="bad"))
         for problem in unready:
-            place = f"    {shown_path(problem.file, course)}{f':{problem.line}' if problem.line else ''}: "
-            console.print(Text.assemble((place, "quiet"), problem.says), soft_wrap=True)
-        console.print(Text("  Complete it, then: ").append(f"grader dev wrong {entry.name}", style="command"))
+            print_problem(problem, console)
+        console.print(Text.assemble("  Complete it, then: ", (f"grader dev wrong {entry.name}", "command")))
         return 1
     solution = entry.solution_text()
     texts = set(_texts(entry))
@@ -59,7 +58,7 @@ def find_mistakes(course: Course, entry: Entry, each: int) -> int:
     if kept:
         add_mistakes(entry, kept)
     console.print()
-    where = shown_path(entry.wrong_kernels, course)
+    where = shown_path(entry.wrong_kernels)
     console.print(Text(f"  {words.count(len(kept), 'wrong kernel')} added to {where}. Rename each to its mistake."))
     passed = [result for result in tried if result.why == PASSES]
     if passed:

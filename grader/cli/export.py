@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from grader.cli.messages import print_note
+from grader.cli.options import Unsafe
 from grader.course import Course, Entry
 from grader.report import theme
 from grader.setup.errors import GraderError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="For instructors: files for Gradescope, GitHub, Moodle and Canvas.", rich_markup_mode=None)
 SHOWN = 5
+
+Visibility = Literal["visible", "hidden", "after_due_date", "after_published"]
 
 Exercises = Annotated[
     list[str] | None,
@@ -40,13 +43,8 @@ def gradescope(
             "--instructor", metavar="FILE", help="The instructor file, as for `grader grade`. The archive includes it."
         ),
     ] = None,
-    visibility: Annotated[
-        str,
-        typer.Option(
-            metavar="WHEN", help="When students see results: visible, hidden, after_due_date, after_published."
-        ),
-    ] = "visible",
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="Grade even without a sandbox for submissions.")] = False,
+    visibility: Annotated[Visibility, typer.Option(help="When students see results.")] = "visible",
+    unsafe: Unsafe = False,
 ) -> int:
     """Write the archive of a Gradescope autograder."""
     from grader.classroom.exports.gradescope import export

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from grader.cli.messages import print_note
+from grader.cli.options import DeviceName, Unsafe
 from grader.course import Course
 from grader.report import theme
 from grader.setup.errors import GraderError
@@ -52,7 +53,7 @@ def command(
         typer.Option("--cluster", metavar="ADDRESS", help="Grade on a Ray cluster: auto, or HOST:PORT of its head."),
     ] = None,
     device: Annotated[
-        str, typer.Option(metavar="cpu|cuda", help="cuda: kernels that pass on the simulator also run on a real GPU.")
+        DeviceName, typer.Option(help="cuda: kernels that pass on the simulator also run on a real GPU.")
     ] = "cpu",
     regrade_student: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Grade this student again; named as in grades.csv.")
@@ -64,7 +65,7 @@ def command(
         Path | None,
         typer.Option("--status", metavar="DIR", help="Only show the progress of the run in DIR."),
     ] = None,
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="Grade even without a sandbox for submissions.")] = False,
+    unsafe: Unsafe = False,
 ) -> int:
     """Grade all submissions in a folder.
 
@@ -77,8 +78,6 @@ def command(
     if folder is None or out is None:
         missing = "FOLDER" if folder is None else "--out DIR"
         raise GraderError(f"{missing} is missing", "The command is: grader grade FOLDER --out DIR")
-    if device not in ("cpu", "cuda"):
-        raise GraderError(f"unknown device {device!r}", "Use cpu (the simulator) or cuda (also a real GPU).")
     from grader.classroom.executor import Executor
     from grader.classroom.incidents import LOG
     from grader.classroom.instructor import Instructions, read_instructions

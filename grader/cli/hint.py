@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from grader.cli.messages import find_exercise, print_note, short_name
+from grader.cli.options import Exercise
 from grader.course import Course, Entry
 from grader.course.learner.progress import ProgressFile
 from grader.report import theme
@@ -17,16 +15,13 @@ from grader.report.task_view import render_task
 from grader.setup.errors import GraderError
 
 
-def command(
-    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="The exercise.")],
-) -> int:
+def command(exercise: Exercise) -> int:
     """Show the task, and one more hint than last time.
 
     The first is a nudge, the second the idea, the third nearly the code.
     """
     course = Course()
-    entry = find_exercise(course, exercise)
-    show_next(course, entry)
+    show_next(course, find_exercise(course, exercise))
     return 0
 
 
@@ -37,13 +32,12 @@ def show_next(course: Course, entry: Entry, again: str = "", console: Console | 
     """
     if not entry.hints:
         raise GraderError(f"{entry.name} has no hints", "Read the lesson of the exercise's day.")
-    task = entry.load()
     progress = ProgressFile(course.root)
     shown = min(progress.read().of(entry.name).hints_shown, len(entry.hints))
     console = console or theme.console()
     console.print()
     console.print(Text(f"  {entry.title}", style="title"))
-    console.print(render_task(task))
+    console.print(render_task(entry.load()))
     console.print()
     if shown < len(entry.hints):
         _print_hint(console, entry, shown)
@@ -56,14 +50,13 @@ def show_next(course: Course, entry: Entry, again: str = "", console: Console | 
         for number in range(len(entry.hints)):
             _print_hint(console, entry, number)
     rest = len(entry.hints) - shown
-    again = again or f"grader hint {short_name(entry, course)}"
+    name = short_name(entry, course)
     if rest:
-        line = Text(f"  {rest} more: ", style="quiet")
-        line.append(again, style="command")
+        said, following = f"  {rest} more: ", again or f"grader hint {name}"
     else:
-        line = Text("  That was the last one. This shows the whole solution:\n    ", style="quiet")
-        line.append(f"grader solution {short_name(entry, course)} --spoil", style="command")
-    console.print(line)
+        said = "  That was the last one. This shows the whole solution:\n    "
+        following = f"grader solution {name} --spoil"
+    console.print(Text.assemble((said, "quiet"), (following, "command")))
     console.print()
 
 

@@ -62,6 +62,14 @@ def next_exercise(course: Course, progress: Progress, after: Entry | None = None
     return next((entry for entry in order if not progress.of(entry.name).passed), None)
 
 
+def standing(course: Course, progress: Progress) -> str:
+    """Return the numbers of passed exercises and earned points."""
+    entries = course.exercises
+    passed = [entry for entry in entries if progress.of(entry.name).passed]
+    points = f"{sum(entry.points for entry in passed)} of {sum(entry.points for entry in entries)} points"
+    return f"{len(passed)} of {words.count(len(entries), 'exercise')} passed, {points}"
+
+
 def print_list(
     course: Course,
     progress: Progress,
@@ -72,23 +80,14 @@ def print_list(
     """Print the list of some days, or of all, on the terminal; ``with_next`` adds the command that continues."""
     console = console or theme.console()
     plain = ascii_only(console)
-    entries = course.exercises
-    passed = [entry for entry in entries if progress.of(entry.name).passed]
     upcoming = next_exercise(course, progress)
     puzzles = read_puzzles(course)
     wide = console.width >= WIDE
     console.print()
-    head = Text(f"  {course.manifest.title}", style="title")
-    head.append(
-        f"   {len(passed)} of {words.count(len(entries), 'exercise')} passed, "
-        f"{sum(entry.points for entry in passed)} of {sum(entry.points for entry in entries)} points",
-        style="quiet",
-    )
-    console.print(head)
+    console.print(Text.assemble((f"  {course.manifest.title}", "title"), (f"   {standing(course, progress)}", "quiet")))
     for day in course.days if days is None else days:
         console.print()
-        title = Text(f"  Day {day.number}  {day.title}", style="title")
-        title.append(f"   {day.folder}", style="quiet")
+        title = Text.assemble((f"  Day {day.number}  {day.title}", "title"), (f"   {day.folder}", "quiet"))
         console.print(shortened(title, console.width, plain))
         if day.summary:
             console.print(paragraph(day.summary, style="quiet"))
@@ -123,9 +122,7 @@ def print_list(
     if upcoming is None:
         console.print(Text("  Every exercise is passed.", style="good"))
     elif with_next:
-        line = Text("  Next: ")
-        line.append(f"grader watch {short_name(upcoming, course)}", style="command")
-        console.print(line)
+        console.print(Text.assemble("  Next: ", (f"grader watch {short_name(upcoming, course)}", "command")))
         if said := effort(upcoming):
             console.print(Text(f"        {said}", style="quiet"))
     console.print()

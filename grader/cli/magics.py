@@ -103,9 +103,7 @@ class Magics:
             )
         refuse_open_blanks(entry, cell)
         backup = kernel_file.write(course, entry, cell if cell.endswith("\n") else cell + "\n")
-        kept = (
-            f"The previous {shown_path(entry.skeleton, course)} is saved as {backup.name} beside it." if backup else ""
-        )
+        kept = f"The previous {shown_path(entry.skeleton)} is saved as {backup.name} beside it." if backup else ""
         self._grade(course, entry, None, asked, kept)
 
     def grade(self, line: str) -> None:

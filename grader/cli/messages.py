@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
@@ -15,6 +17,9 @@ from grader.course.learner.progress import Progress, ProgressFile
 from grader.course.puzzles import BLANK, Puzzle, find_puzzle, open_blank
 from grader.report import theme
 from grader.setup.errors import GraderError
+
+if TYPE_CHECKING:
+    from grader.course.authoring.exercise_rules import Problem
 
 
 def print_error(message: str, hint: str = "") -> None:
@@ -29,9 +34,7 @@ def print_note(message: str) -> None:
 
 def _print(label: str, style: str, message: str, hint: str) -> None:
     console = theme.console(sys.stderr)
-    text = Text()
-    text.append(f"{label}: ", style=style)
-    text.append(message)
+    text = Text.assemble((f"{label}: ", style), message)
     if not console.is_terminal:
         console.print(text, soft_wrap=True)
         for line in hint.splitlines():
@@ -43,6 +46,12 @@ def _print(label: str, style: str, message: str, hint: str) -> None:
         console.print(Text("  ") + continued)
     for line in hint.splitlines():
         console.print(Padding(Text(line), (0, 0, 0, 2)))
+
+
+def print_problem(problem: Problem, console: Console) -> None:
+    """Print what an exercise or a day lacks, with the file and the line."""
+    place = f"    {shown_path(problem.file)}{f':{problem.line}' if problem.line else ''}: "
+    console.print(Text.assemble((place, "quiet"), problem.says), soft_wrap=True)
 
 
 def shortened(text: Text, columns: int, ascii_only: bool) -> Text:
@@ -100,8 +109,7 @@ def short_name(entry: Entry, course: Course) -> str:
     return entry.variable if len(same) == 1 or isinstance(entry, Puzzle) else entry.name
 
 
-def shown_path(path: object, course: Course) -> str:
+def shown_path(path: Path) -> str:
     """Return a path as a learner would type it: relative to the working folder if inside it, else unchanged."""
-    full = Path(str(path))
-    with_dots = os.path.relpath(full)
-    return with_dots if not with_dots.startswith("..") else str(full)
+    with_dots = os.path.relpath(path)
+    return with_dots if not with_dots.startswith("..") else str(path)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from grader.cli.messages import find_exercise, shown_path
+from grader.cli.options import Exercise
 from grader.course import Course
 from grader.course.learner import kernel_file, pristine
 from grader.course.learner.progress import ProgressFile
 from grader.setup.errors import GraderError
 
 
-def command(
-    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="The exercise.")],
-) -> int:
+def command(exercise: Exercise) -> int:
     """Restore an exercise's skeleton.
 
     Your file is kept next to it, as NAME.cu.1.bak, NAME.cu.2.bak, ... (or NAME.py.1.bak).
@@ -25,7 +20,7 @@ def command(
     original = pristine.find(course, entry)
     if original is None:
         raise GraderError(
-            f"there is no copy of the skeleton of {entry.name}: {shown_path(course.root, course)} is not a git clone, "
+            f"there is no copy of the skeleton of {entry.name}: {shown_path(course.root)} is not a git clone, "
             "and the grader saved no copy",
             "Your kernel file was not changed. Download the skeleton again from the course's source.",
         )
@@ -33,14 +28,14 @@ def command(
     try:
         current = file.read_bytes() if file.exists() else None
         if current == original.content:
-            print(f"{shown_path(file, course)} is already the skeleton")
+            print(f"{shown_path(file)} is already the skeleton")
         else:
             if current is not None:
-                print(f"kept your file as  {shown_path(kernel_file.keep(file, current), course)}")
+                print(f"kept your file as  {shown_path(kernel_file.keep(file, current))}")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(original.content)
-            print(f"skeleton restored  {shown_path(file, course)}  (from {original.source})")
+            print(f"skeleton restored  {shown_path(file)}  (from {original.source})")
     except OSError as error:
-        raise GraderError(f"cannot reset {shown_path(file, course)}: {error.strerror}") from error
+        raise GraderError(f"cannot reset {shown_path(file)}: {error.strerror}") from error
     ProgressFile(course.root).forget(entry.name)
     return 0

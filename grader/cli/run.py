@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from grader.cli.check import Device, must_be_writable, write_json
+from grader.cli.check import must_be_writable, write_json
 from grader.cli.messages import print_note
+from grader.cli.options import DeviceName, JsonOut
 from grader.report import theme
 from grader.setup.errors import GraderError
 
@@ -42,8 +43,8 @@ def command(
     define: Annotated[list[str] | None, typer.Option("--define", "-D", metavar="X[=Y]", help="Define a macro.")] = None,
     std: Annotated[str, typer.Option(metavar="STD", help="The C++ standard, c++17 or newer.")] = "c++17",
     device: Annotated[
-        Device, typer.Option(help="The simulated GPU (cpu), or a real one (cuda), by nvcc and without checks.")
-    ] = Device.cpu,
+        DeviceName, typer.Option(help="The simulated GPU (cpu), or a real one (cuda), by nvcc and without checks.")
+    ] = "cpu",
     no_checks: Annotated[bool, typer.Option("--no-checks", help="Run the kernels without any checks.")] = False,
     check_blocks: Annotated[
         int | None,
@@ -73,9 +74,7 @@ def command(
             "occur in one order only.",
         ),
     ] = False,
-    json_out: Annotated[
-        Path | None, typer.Option("--json", metavar="OUT", help="Write results.json here ('-': to stdout).")
-    ] = None,
+    json_out: JsonOut = None,
     html_out: Annotated[Path | None, typer.Option("--html", metavar="OUT", help="Write one HTML page here.")] = None,
     verbose: Annotated[
         bool,
@@ -111,19 +110,19 @@ def command(
     must_be_writable(json_out, html_out)
     units = [unit(file, tuple(include or ()), flags_of_defines(define or ())) for file in files]
     sampled = check_blocks is not None or check_launches is not None
-    if sampled and (no_checks or device is Device.cuda):
+    if sampled and (no_checks or device == "cuda"):
         raise GraderError(
             "--check-blocks and --check-launches need checks", "Omit --no-checks, and run on the simulated GPU."
         )
     if seed is not None and check_blocks is None:
         raise GraderError("--seed chooses the blocks of --check-blocks", "Give --check-blocks N as well.")
-    if reverse and device is Device.cuda:
+    if reverse and device == "cuda":
         raise GraderError("--reverse is for the simulated GPU", "Omit --reverse, or run on the simulated GPU.")
-    tier = _tier() if jail and device is Device.cpu else "none"
+    tier = _tier() if jail and device == "cpu" else "none"
     options = Options(std, not no_checks, run=run_in(Jail(tier)))
     arguments: list[str] = context.meta.get(_ARGUMENTS, [])
     name = str(files[0].with_suffix(""))
-    if device is Device.cuda:
+    if device == "cuda":
         if jail:
             raise GraderError(
                 "--jail is for the simulated GPU", "Omit --jail, or run on the simulated GPU (--device cpu)."

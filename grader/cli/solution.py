@@ -9,6 +9,7 @@ import typer
 from rich.syntax import Syntax
 
 from grader.cli.messages import find_exercise, read_progress, short_name, shown_path
+from grader.cli.options import Exercise
 from grader.course import Course
 from grader.course.puzzles import Puzzle
 from grader.report import theme
@@ -16,7 +17,7 @@ from grader.setup.errors import GraderError
 
 
 def command(
-    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="The exercise.")],
+    exercise: Exercise,
     spoil: Annotated[bool, typer.Option("--spoil", help="Show it before you have passed.")] = False,
 ) -> int:
     """Show the course's solution, once you have passed."""
@@ -34,7 +35,7 @@ def command(
     if console.is_terminal:
         console.print(Syntax(source, entry.language, theme="ansi_dark", background_color="default", word_wrap=False))
         if not isinstance(entry, Puzzle):
-            print(f"\n{shown_path(entry.solution, course)}")
+            print(f"\n{shown_path(entry.solution)}")
     else:
         sys.stdout.write(source)
     return 0

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.check import Device
 from grader.cli.messages import find_exercise, move_renamed_files, start_command
+from grader.cli.options import Device
 from grader.course import Course
 from grader.course.puzzles import Puzzle
 from grader.setup.errors import GraderError
@@ -20,7 +20,7 @@ def command(
             metavar="EXERCISE", help="The exercise to begin with; default: the first one that is not passed."
         ),
     ] = None,
-    device: Annotated[Device, typer.Option(help="The simulated GPU (cpu), or a real one (cuda).")] = Device.cpu,
+    device: Device = "cpu",
 ) -> int:
     """Grade at each save, and move on to the next exercise when one passes.
 
@@ -35,4 +35,4 @@ def command(
         raise GraderError(
             f"{entry.variable} is a puzzle, not an exercise", f"`{start_command(entry, course)}` grades it."
         )
-    return watch(course, entry, device.value)
+    return watch(course, entry, device)

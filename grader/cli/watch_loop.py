@@ -22,8 +22,8 @@ from rich.segment import Segment
 from rich.text import Text
 
 from grader.cli import hint
-from grader.cli.check import first_task, grade, next_steps, record
-from grader.cli.list_exercises import next_exercise, print_list
+from grader.cli.check import first_task, grade, record, solution_step
+from grader.cli.list_exercises import next_exercise, print_list, standing
 from grader.cli.messages import short_name, shortened, shown_path
 from grader.course import Course, Entry
 from grader.course.learner import pristine
@@ -209,19 +209,16 @@ class WatchLoop:
         """
         assert self.current is not None
         entry = self.current
-        self.console.print(Text(f"\n  {shown_path(entry.skeleton, self.course)}", style="quiet"))
+        self.console.print(Text(f"\n  {shown_path(entry.skeleton)}", style="quiet"))
         verdict = self._graded(entry)
         if verdict is None:
             return True  # a save stopped the check; its event is in the queue
         if isinstance(verdict, GraderError):
-            error = verdict
             self._clear()
             self.console.print()
-            message = Text("could not grade: ", style="bad.title")
-            message.append(error.message, style="default")
-            self.console.print(indented(message))
-            if error.hint:
-                self.console.print(paragraph(error.hint))
+            self.console.print(indented(Text.assemble(("could not grade: ", "bad.title"), verdict.message)))
+            if verdict.hint:
+                self.console.print(paragraph(verdict.hint))
             self.console.print()
             self.print_footer()
             return True
@@ -254,12 +251,8 @@ class WatchLoop:
     def _show(self, entry: Entry, verdict: Verdict, verbose: bool = False) -> None:
         self.last = (entry, verdict)
         self._clear()
-        # ``grader watch`` itself grades and shows hints, so leave out all next steps except ``grader solution``.
-        steps = [
-            step
-            for step in next_steps(self.course, entry, verdict, None, True, True)
-            if step[0].startswith("grader solution")
-        ]
+        # ``grader watch`` itself grades and shows hints.
+        steps = [solution_step(self.course, entry)] if verdict.passed else []
         if verbose:
             print_verdict(verdict, self.console, verbose, steps)
             return
@@ -288,13 +281,11 @@ class WatchLoop:
             self.console.print(Text.assemble(*((part.text, part.style or "") for part in line)), crop=False)
 
     def _print_moved_on(self, entry: Entry) -> None:
-        line = Text("  On to ", style="good")
-        line.append(entry.name, style="title")
-        self.console.print(line)
+        self.console.print(Text.assemble(("  On to ", "good"), (entry.name, "title")))
         title = Text(f"  {entry.title} ({entry.kind}, {words.count(entry.points, 'point')})")
         self.console.print(shortened(title, self.console.width, ascii_only(self.console)))
         self.console.print(render_task(entry.load()))
-        self.console.print(Text(f"  open {shown_path(entry.skeleton, self.course)}", style="quiet"))
+        self.console.print(Text(f"  open {shown_path(entry.skeleton)}", style="quiet"))
         self.console.print()
 
     def print_footer(self) -> None:
@@ -305,9 +296,8 @@ class WatchLoop:
         done = sum(progress.of(entry.name).passed for entry in entries)
         plain = ascii_only(self.console)
         self.console.print(indented(Rule(style="rule.line", characters="-" if plain else "─"), expand=True))
-        line = Text("  ")
-        line.append(short_name(self.current, self.course), style="title")
-        line.append("  waiting for a save", style="quiet")
+        name = short_name(self.current, self.course)
+        line = Text.assemble("  ", (name, "title"), ("  waiting for a save", "quiet"))
         counted = f"{done} of {len(entries)} passed"
         gap = self.console.width - len(line.plain) - len(counted)
         line.append(" " * max(2, gap) + counted, style="quiet")
@@ -327,29 +317,20 @@ class WatchLoop:
     def print_goodbye(self) -> None:
         """Print the learner's progress at the end of a session."""
         progress = self.progress.read()
-        entries = self.course.exercises
-        passed = [entry for entry in entries if progress.of(entry.name).passed]
-        upcoming = next_exercise(self.course, progress) if len(passed) < len(entries) else None
+        upcoming = next_exercise(self.course, progress)
         self.console.print()
-        self.console.print(
-            Text(
-                f"  {len(passed)} of {words.count(len(entries), 'exercise')} passed, "
-                f"{sum(entry.points for entry in passed)} of {sum(entry.points for entry in entries)} points."
-            )
-        )
+        self.console.print(Text(f"  {standing(self.course, progress)}."))
         if upcoming is not None:
-            line = Text("  Continue with ", style="quiet")
-            line.append(f"grader watch {short_name(self.current or upcoming, self.course)}", style="command")
-            self.console.print(line)
+            following = f"grader watch {short_name(self.current or upcoming, self.course)}"
+            self.console.print(Text.assemble(("  Continue with ", "quiet"), (following, "command")))
         self.console.print()
 
     def print_finished(self) -> None:
         """Print the summary when all exercises are passed."""
         total = sum(entry.points for entry in self.course.exercises)
         self.console.print()
-        line = Text("  Every exercise is passed", style="good")
-        line.append(f": {words.count(len(self.course.exercises), 'exercise')}, {total} points.")
-        self.console.print(line)
+        count = words.count(len(self.course.exercises), "exercise")
+        self.console.print(Text.assemble(("  Every exercise is passed", "good"), f": {count}, {total} points."))
         self.console.print(Text("  `grader watch EXERCISE` opens one again; `grader bench EXERCISE` times it."))
         self.console.print()
 

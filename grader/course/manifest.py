@@ -31,6 +31,7 @@ Text = Annotated[str, Meta(min_length=1)]
 Architecture = Annotated[str, Meta(pattern=r"^sm_\d+a?$")]
 Stages = tuple[Literal["builds", "correct", "safe", "efficient", "fast"], ...]
 Language = Literal["cuda", "python"]
+Kind = Literal["implement", "debug", "optimize"]
 SUFFIXES: dict[Language, str] = {"cuda": ".cu", "python": ".py"}
 """The suffix of an exercise's files by its language."""
 OF_PYTHON: Stages = ("builds", "correct")
@@ -43,7 +44,7 @@ class ListedExercise(Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$")]
     """The name of the exercise's files and of its variable in tasks.py."""
     title: Text
-    kind: Literal["implement", "debug", "optimize"]
+    kind: Kind
     points: Annotated[int, Meta(ge=1)]
     architecture: Architecture | None = None
     """The oldest GPU architecture that can run the exercise; None: the course's default."""

@@ -190,8 +190,8 @@ def test_courses_that_cannot_be_exported(course: Course, tmp_path: Path, capsys:
     assert run(["export", "gradescope", "--out", str(tmp_path / "a.zip")]) == 2
     assert "no exercise is named" in capsys.readouterr().err
     entries = [course.find("twice")]
-    with pytest.raises(GraderError, match="Gradescope has no visibility"):
-        gradescope.export(course, entries, tmp_path / "a.zip", visibility="never")
+    assert run(["export", "gradescope", "-e", "twice", "--visibility", "never"]) == 2
+    assert "'never' is not one of 'visible', 'hidden', 'after_due_date'" in capsys.readouterr().err
     with pytest.raises(GraderError, match="has no Makefile"):
         gradescope.export(course, entries, tmp_path / "a.zip")
     (tmp_path / "instructor.toml").write_text('[late]\nsubmitted = "times.csv"\n')

@@ -23,7 +23,6 @@ from grader.setup.files import write_file
 SETTINGS = "gradescope.json"
 """The file of settings, next to run_autograder."""
 INSTRUCTOR = "instructor.toml"
-VISIBILITIES = ("visible", "hidden", "after_due_date", "after_published")
 PROGRAMS = frozenset({"setup.sh", "run_autograder"})
 COURSE = "course"
 """The folder in the archive that holds the course. The instructor's file lies outside of it."""
@@ -69,8 +68,6 @@ def export(
     unsafe: bool = False,
 ) -> int:
     """Write the archive; return its number of files."""
-    if visibility not in VISIBILITIES:
-        raise GraderError(f"Gradescope has no visibility {visibility!r}", f"Choose one of {', '.join(VISIBILITIES)}.")
     settings = Settings([entry.name for entry in entries], visibility, unsafe)
     files = {
         "setup.sh": _SETUP.encode(),
