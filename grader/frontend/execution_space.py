@@ -15,10 +15,9 @@ import re
 from collections.abc import Iterator
 
 from grader.frontend.declarations import strip_attributes
-from grader.frontend.functions import Function, HostVariables, Space, after, branches_are_whole, collect, index_of
+from grader.frontend.functions import Declarations, Function, Space, after, collect, device_lambda_end, index_of
 from grader.frontend.launch_syntax import angle_opening, is_triple
 from grader.frontend.limits import spend
-from grader.frontend.macros import expanded
 from grader.frontend.tokens import NOT_TYPES, Source, Token, word_set
 
 _OVERLOADED = word_set("min max abs")
@@ -65,17 +64,11 @@ _NOT_ON_THE_DEVICE = {
 }
 
 
-def check_execution_spaces(source: Source) -> None:
+def check_execution_spaces(source: Source, declared: Declarations) -> None:
     """Raise RewriteError for the first call, launch or use of a variable that nvcc would not accept."""
-    if not branches_are_whole(source):
-        return
-    functions: list[Function] = []
-    variables: HostVariables = set()
-    collect(source, expanded(source), functions, variables)
+    functions = list(declared.functions)
     for macro in source.macros:  # check a macro's body only if it defines functions
-        held: list[Function] = []
-        collect(source, macro.body, held, set())
-        functions += [function for function in held if len(function.body)]
+        functions += [function for function in collect(source, macro.body).functions if len(function.body)]
     names: dict[str, list[Function]] = {}
     for function in functions:
         names.setdefault(function.name, []).append(function)
@@ -83,7 +76,7 @@ def check_execution_spaces(source: Source) -> None:
     macros = {macro.name for macro in source.macros}
     for function in functions:
         if len(function.body):
-            _Body(source, function, names, variables, macros).check()
+            _Body(source, function, names, declared, macros).check()
 
 
 def _check_kernel(source: Source, function: Function) -> None:
@@ -118,13 +111,13 @@ class _Body:
         source: Source,
         function: Function,
         names: dict[str, list[Function]],
-        variables: HostVariables,
+        declared: Declarations,
         macros: set[str],
     ) -> None:
         self.source, self.function, self.names = source, function, names
         around = function.namespace
-        spend(source, function.tokens[function.head.start], len(variables))
-        self.variables = {name for namespace, name in variables if namespace == around[: len(namespace)]}
+        spend(source, function.tokens[function.head.start], len(declared.host_variables))
+        self.variables = {name for space, name in declared.host_variables if space == around[: len(space)]}
         self.tokens = function.tokens
         self.unknown = macros | self._declared_here()
 
@@ -178,12 +171,8 @@ class _Body:
             return
         lambda_end = -1
         for k in self.function.body:
-            if space is Space.HOST and self.tokens[k].text == "__device__":  # a lambda [=] __device__ (int i) { ... }
-                stop = self.function.body.stop
-                opened = next((n for n in range(k, stop) if self.tokens[n].text in ("{", ";")), stop)
-                spend(self.source, self.tokens[k], opened - k)
-                if opened < stop and self.tokens[opened].text == "{":
-                    lambda_end = after(self.tokens, opened)
+            if space is Space.HOST and self.tokens[k].text == "__device__":
+                lambda_end = max(lambda_end, device_lambda_end(self.source, self.function, k))
             yield k, space in (Space.DEVICE, Space.KERNEL) or k < lambda_end
 
     def _has_sides(self) -> bool:

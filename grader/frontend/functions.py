@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from grader.frontend.declarations import (
@@ -26,10 +26,6 @@ class Space(enum.Enum):
     DEVICE = "device"
     BOTH = "host and device"
     KERNEL = "kernel"
-
-
-HostVariables = set[tuple[tuple[str, ...], str]]
-"""The type of a set of host variables. Each is a pair: the names of the enclosing namespaces, the variable's name."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +52,17 @@ class Function:
     def in_device_code(self) -> bool:
         """True if device code may call the function. That includes constexpr functions (--expt-relaxed-constexpr)."""
         return self.space in (Space.DEVICE, Space.BOTH) or self.constexpr
+
+
+@dataclass
+class Declarations:
+    """The functions and variables that tokens declare outside of functions."""
+
+    functions: list[Function] = field(default_factory=list)
+    host_variables: set[tuple[tuple[str, ...], str]] = field(default_factory=set)
+    """Host variables that device code cannot read: the names of the enclosing namespaces, and the variable's name."""
+    device_variables: set[str] = field(default_factory=set)
+    """Names of device variables, without ``const`` and ``constexpr`` ones, because the host may use them as well."""
 
 
 class _Scope(NamedTuple):
@@ -95,18 +102,9 @@ def branches_are_whole(source: Source) -> bool:
     return True
 
 
-def collect(
-    source: Source,
-    tokens: Sequence[Token],
-    functions: list[Function],
-    variables: HostVariables,
-    of_device: set[str] | None = None,
-) -> None:
-    """Find the functions and host variables that are declared in ``tokens``, and add them to the given containers.
-
-    Declarations inside functions are not searched. ``of_device`` receives the names of device variables. It does
-    not receive ``const`` and ``constexpr`` variables, because the host may use them as well.
-    """
+def collect(source: Source, tokens: Sequence[Token]) -> Declarations:
+    """Return the functions and variables that are declared in ``tokens``, outside of functions."""
+    found = Declarations()
     scopes: list[_Scope] = []
     types: list[int] = []  # the brace depth of each open `typedef struct {`
     start = i = 0
@@ -129,7 +127,7 @@ def collect(
                 while end < len(tokens) and tokens[end].text in (",", "{"):
                     opened = end if tokens[end].text == "{" else opened
                     end = after(tokens, end) if tokens[end].text == "{" else end + 1
-                _function(tokens, range(start, opened), range(opened + 1, end - 1), scopes, functions)
+                _function(tokens, range(start, opened), range(opened + 1, end - 1), scopes, found.functions)
                 i = start = end
             else:
                 i = after(tokens, i)
@@ -145,10 +143,9 @@ def collect(
         elif text == ";":
             declaration = tokens[start:i]
             spend(source, tokens[i], len(declaration) + len(scopes))
-            if not _function(tokens, range(start, i), range(i, i), scopes, functions) and not _owner(scopes):
-                variables.update((_namespace(scopes), name) for name in _host_variables(declaration))
-                if of_device is not None:
-                    of_device.update(_device_variables(declaration))
+            if not _function(tokens, range(start, i), range(i, i), scopes, found.functions) and not _owner(scopes):
+                found.host_variables.update((_namespace(scopes), name) for name in _host_variables(declaration))
+                found.device_variables.update(_device_variables(declaration))
             i += 1
             start = i
         elif text == ":" and i == start + 1 and tokens[start].text in ("public", "private", "protected"):
@@ -156,12 +153,24 @@ def collect(
             start = i
         else:
             i += 1
+    return found
 
 
 def after(tokens: Sequence[Token], i: int) -> int:
     """Return the index after the bracket that opens at ``i``."""
     end = closing(tokens, i)
     return len(tokens) if end is None else end + 1
+
+
+def device_lambda_end(source: Source, function: Function, k: int) -> int:
+    """Return the index after the lambda ``[=] __device__ (int i) { ... }`` whose ``__device__`` is at ``k``.
+
+    Return ``k`` if no body follows.
+    """
+    tokens, stop = function.tokens, function.body.stop
+    opened = next((n for n in range(k, stop) if tokens[n].text in ("{", ";")), stop)
+    spend(source, tokens[k], opened - k)
+    return after(tokens, opened) if opened < stop and tokens[opened].text == "{" else k
 
 
 def _name(declaration: Sequence[Token], kind: str) -> str:

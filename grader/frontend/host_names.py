@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.frontend.functions import Function, HostVariables, Space, after, branches_are_whole, collect
+from grader.frontend.functions import Declarations, Function, Space, device_lambda_end
 from grader.frontend.limits import spend
-from grader.frontend.macros import expanded
 from grader.frontend.tokens import NOT_TYPES, Source, Token
 
 
-def host_names(source: Source) -> dict[int, int]:
+def host_names(source: Source, declared: Declarations) -> dict[int, int]:
     """Return the positions in the text where host code names a device variable.
 
     Map the position of each name to the start of its qualified name: in ``n::x``, map ``x`` to ``n``.
     """
-    if not any(t.text in ("__device__", "__constant__") for t in source.tokens) or not branches_are_whole(source):
-        return {}
-    functions: list[Function] = []
-    host: HostVariables = set()
-    variables: set[str] = set()
-    collect(source, expanded(source), functions, host, variables)
-    variables -= {function.name for function in functions}  # leave out a name that is also a function's
+    functions = declared.functions
+    variables = declared.device_variables - {function.name for function in functions}
     found: dict[int, int] = {}
     for function in functions:
         if variables and function.space is Space.HOST and len(function.body) and not function.constexpr:
@@ -47,9 +41,7 @@ def _in_body(source: Source, function: Function, variables: set[str]) -> dict[in
             elif token.text == ";" and depth == 0:
                 ahead = set()
         elif token.text == "__device__":
-            opened = next((n for n in range(k, function.body.stop) if tokens[n].text in ("{", ";")), k)
-            spend(source, token, opened - k)
-            on_device = after(tokens, opened) if tokens[opened].text == "{" else on_device
+            on_device = max(on_device, device_lambda_end(source, function, k))
         elif token.kind != "word" or token.text not in variables or k < on_device:
             continue
         elif _declares(tokens, k) or (tokens[k - 1].text == "," and depth == 0):

@@ -150,7 +150,7 @@ class KernelAttribute:
     def __init__(self, source: Source, name: str) -> None:
         self._name = name
         self._macros = macros_with(source, name)
-        self._expander = Expander(source) if source.macros else None
+        self._expander = Expander(source)
         self._preprocessed = {
             kernel: found for (attribute, kernel), found in source.attributes.items() if attribute == name
         }
@@ -158,7 +158,7 @@ class KernelAttribute:
     def expanded(self, declaration: Sequence[Token]) -> Sequence[Token]:
         """Return a declaration with its macros expanded if they affect the attribute."""
         affected = any(t.text == self._name or t.text in self._macros for t in declaration)
-        return self._expander.expanded(declaration) if self._expander and affected else declaration
+        return self._expander.expanded(declaration) if affected else declaration
 
     def arguments(self, declaration: Sequence[Token]) -> list[str]:
         """Return the attribute's arguments in a declaration; empty without the attribute."""

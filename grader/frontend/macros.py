@@ -20,35 +20,21 @@ class _TooMany(Exception):
     """The expansion of a macro exceeds the limit."""
 
 
-def expanded(source: Source) -> Sequence[Token]:
-    """Return the tokens of the file after macro expansion."""
-    macros = _simple(source)
-    if not macros:
-        return source.tokens
-    result: list[Token] = []
-    try:
-        for token in _expand(source.tokens, macros, set()):
-            result.append(token)
-            if len(result) > _MOST:
-                return source.tokens
-    except (_TooMany, RecursionError):
-        return source.tokens
-    return Tokens(result)
-
-
 class Expander:
-    """Expands the macros in parts of a file."""
+    """Expands the macros of a file, in all of its tokens or in a part of them."""
 
     def __init__(self, source: Source) -> None:
         self._macros = _simple(source)
 
     def expanded(self, tokens: Sequence[Token]) -> Sequence[Token]:
         """Return the tokens after macro expansion; the same tokens if the result is too large."""
+        if not self._macros:
+            return tokens
         try:
             result = list(itertools.islice(_expand(tokens, self._macros, set()), _MOST + 1))
         except (_TooMany, RecursionError):
             return tokens
-        return result if len(result) <= _MOST else tokens
+        return Tokens(result) if len(result) <= _MOST else tokens
 
 
 def macros_with(source: Source, word: str) -> set[str]:

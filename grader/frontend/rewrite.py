@@ -24,19 +24,18 @@ from grader.frontend import ptx_asm
 from grader.frontend.brackets import unpaired
 from grader.frontend.cas_loops import first_looks
 from grader.frontend.constructs import check_includes, check_words
-from grader.frontend.declarations import (
-    kind_of_brace,
-    words_before_parameters,
-)
+from grader.frontend.declarations import kind_of_brace, words_before_parameters
 from grader.frontend.device_functions import DeviceFunctions, translate_grid_constant
 from grader.frontend.edits import Rewritten, apply
 from grader.frontend.execution_space import check_execution_spaces
+from grader.frontend.functions import branches_are_whole, collect
 from grader.frontend.global_variables import GlobalVariables
 from grader.frontend.host_names import host_names
 from grader.frontend.kernel_definitions import KernelAttribute, KernelDefinition, find_kernels, kernel_attributes
 from grader.frontend.launch_syntax import angle_opening, is_triple
 from grader.frontend.launches import LAUNCH_CALLS, Launches
 from grader.frontend.limits import spend
+from grader.frontend.macros import Expander
 from grader.frontend.own_names import PREFIX
 from grader.frontend.polls import polls
 from grader.frontend.ptx_instructions import architecture_for
@@ -90,14 +89,17 @@ def rewrite(
     source.architecture = architecture or architecture_for(source.text)
     check_includes(source, include_dirs, alone)
     check_words(source, alone)
+    on_host: dict[int, int] = {}
     try:
-        check_execution_spaces(source)
+        if branches_are_whole(source):
+            declared = collect(source, Expander(source).expanded(source.tokens))
+            check_execution_spaces(source, declared)
+            on_host = host_names(source, declared)
     except RewriteError:
         if error := unpaired(source):
             raise error from None
         raise
     kernels = find_kernels(source, no_references=not alone)
-    on_host = host_names(source)
     regions = [Region(source, source.tokens, on_host, alone)]
     for macro in source.macros:
         if macro.body:

@@ -146,21 +146,19 @@ class Source:
         while position < len(text):
             match = _LEXEME.match(text, position)
             assert match is not None  # "." matches anything
-            kind, lexeme = match.lastgroup, match.group()
-            if kind == "delimiter":
-                kind = "raw"
+            lexeme = match.group()
             if at_line_start and lexeme == "#":
                 end = self._directive_end(position)
                 directive = self._directive(position, end)
                 dead_below = self._skipping(directive, dead_below)
                 position, at_line_start = end, True
                 continue
-            if kind == "space":
+            if match.lastgroup == "space":
                 at_line_start = at_line_start or "\n" in lexeme.replace("\\\n", "").replace("\\\r\n", "")
-            elif kind != "comment":
+            elif token := _token(match):
                 at_line_start = False
                 if not dead_below:
-                    self.tokens.append(Token(kind or "mark", lexeme, match.start(), match.end()))
+                    self.tokens.append(token)
             position = match.end()
 
     def _directive_end(self, position: int) -> int:
@@ -217,11 +215,16 @@ class Source:
         while position < end:
             match = _LEXEME.match(self.text, position, end)
             assert match is not None
-            kind = "raw" if match.lastgroup == "delimiter" else match.lastgroup
-            if kind not in ("space", "comment"):
-                tokens.append(Token(kind or "mark", match.group(), match.start(), match.end()))
+            if token := _token(match):
+                tokens.append(token)
             position = match.end()
         return tokens
+
+
+def _token(match: re.Match[str]) -> Token | None:
+    """Return the token that a lexeme is; None for white space and comments."""
+    kind = "raw" if match.lastgroup == "delimiter" else match.lastgroup or ""
+    return None if kind in ("space", "comment") else Token(kind, match.group(), match.start(), match.end())
 
 
 _OPENERS = {"(": ")", "[": "]", "{": "}"}

@@ -45,12 +45,11 @@ def endless_loop(text: str, line: int, in_kernel: int = 0) -> int:
     endless = [loop for loop in _loops(source) if not _ends(loop)]
     if found := _around(endless, line) or _around(endless, in_kernel):
         return found
-    functions: list[Function] = []
     try:
-        collect(source, source.tokens, functions, set())
+        functions = [function for function in collect(source, source.tokens).functions if function.body]
     except RewriteError:  # too much code to search
         return 0
-    callers = _around_calls(source, [f for f in functions if f.body], endless, line, set())
+    callers = _around_calls(source, functions, endless, line, set())
     return callers.pop() if len(callers) == 1 else 0
 
 
