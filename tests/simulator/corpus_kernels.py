@@ -13,13 +13,22 @@ marked:
 
 A separate comment line near the top marks a finding without a line. A race is marked at both accesses. If a fault may
 be reported as one of several kinds (a race within a warp or between warps), the mark lists all of them.
+
+If a correct kernel has many faulty variants, its file has no marks, and a file ``.toml`` beside it lists the faults.
+Each one replaces texts (``change``) and marks lines (``finding``); each text occurs once:
+
+    [load_without_fence]
+    about = "Warps load without tcgen05.fence::after_thread_sync."
+    change."llmk::tcgen05_fence_after_thread_sync();" = ""
+    finding."tcgen05_ld" = "missing_tensor_fence_after"
 """
 
 from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -43,21 +52,33 @@ _NAMES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"
 
 @dataclass
 class CorpusFile:
-    """A file of the corpus."""
+    """A file of the corpus, or one faulty variant of it."""
 
     path: Path
+    kernel: str
+    """The text of the file, without a launcher if it only launches kernels."""
+    fault: str = ""
+    """The name of the fault in the file ``.toml``."""
     n: int = 1000
     marks: dict[int, set[str]] = field(default_factory=dict)
     """The possible kinds of findings for each marked line; line 0 for findings without a line."""
 
     @property
     def name(self) -> str:
-        return f"{self.path.parent.name}/{self.path.stem}"
+        return f"{self.path.parent.name}/{self.fault or self.path.stem}"
+
+    @property
+    def variants(self) -> list[bool]:
+        """For each kernel of the file: whether it is the correct one."""
+        return [clean for clean, exists in ((False, self.marks), (True, not self.fault)) if exists]
 
     @classmethod
-    def read(cls, path: Path) -> CorpusFile:
-        corpus_file = cls(path)
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+    def read(cls, path: Path, fault: str = "") -> CorpusFile:
+        text = path.read_text()
+        if fault:
+            text = _with_fault(text, **tomllib.loads(path.with_suffix(".toml").read_text())[fault])
+        corpus_file = cls(path, text, fault)
+        for number, line in enumerate(text.splitlines(), 1):
             if match := re.match(r"// n = (\d+)", line):
                 corpus_file.n = int(match[1])
             if match := _MARK.search(line):
@@ -67,7 +88,7 @@ class CorpusFile:
     @cached_property
     def source(self) -> str:
         """The file, with a launcher. It has elements of the type of the kernel's x and out."""
-        text = self.path.read_text()
+        text = self.kernel
         if not (launch := _LAUNCH.search(text)):
             return text
         x, out = (re.search(pattern, text) for pattern in (r"const (\w+)\* x\b", r"(\w+)\* out\b"))
@@ -85,7 +106,7 @@ class CorpusFile:
 
     def launcher(self, clean: bool) -> str:
         """Return the name of this file's launcher in the library of ``build_corpus``."""
-        return f"{'clean' if clean else 'faulty'}_{self.path.parent.name}_{self.path.stem}"
+        return f"{'clean' if clean else 'faulty'}_{self.path.parent.name}_{self.fault or self.path.stem}"
 
     def as_namespace(self, clean: bool) -> str:
         """Return the file without includes, in a separate namespace, with a launcher that has a unique name."""
@@ -97,16 +118,36 @@ class CorpusFile:
         return f'{switch}namespace corpus_{name} {{\n#line 1 "{self.path.name}"\n{body}\n}}\nusing corpus_{name}::{name};\n'  # noqa: E501
 
 
+def _with_fault(text: str, about: str, change: Mapping[str, str], finding: Mapping[str, str]) -> str:
+    """Return the kernel with a fault, marked as if it were a file of its own."""
+    for find, replace in change.items():
+        assert text.count(find) == 1, f"{about}\n{find!r} must occur once"
+        text = text.replace(find, replace)
+    lines = text.split("\n")
+    for find, kinds in finding.items():
+        numbers = [number for number, line in enumerate(lines) if find in line]
+        assert len(numbers) == 1, f"{about}\n{find!r} must be in one line"
+        lines[numbers[0]] += f"  // expected finding: {kinds}"
+    return "\n".join(lines)
+
+
 def _header_text(name: str) -> str:
     return f'#line 1 "{name}"\n{(CORPUS / name).read_text().replace("#pragma once", "")}'
 
 
 def corpus_files(folder: Path = CORPUS) -> list[CorpusFile]:
-    return [CorpusFile.read(path) for path in sorted(folder.rglob("*.cu"))]
+    return [file for path in sorted(folder.rglob("*.cu")) for file in read_all(path)]
+
+
+def read_all(path: Path) -> list[CorpusFile]:
+    """Return a file and its faulty variants."""
+    faults = path.with_suffix(".toml")
+    names = tomllib.loads(faults.read_text()) if faults.exists() else ()
+    return [CorpusFile.read(path, fault) for fault in ("", *names)]
 
 
 def corpus_text(files: Sequence[CorpusFile]) -> str:
-    """Return the faulty and the correct variant of all files as one source text."""
+    """Return the faulty and the correct variants of all files as one source text."""
     texts = [f.source for f in files]
     includes = {line for text in texts for line in text.splitlines() if line.startswith("#include")}
     headers = sorted({name for text in texts for name in _INCLUDE.findall(text)})
@@ -114,7 +155,7 @@ def corpus_text(files: Sequence[CorpusFile]) -> str:
         "#include <cuda_runtime.h>\n"
         + "".join(f"{line}\n" for line in sorted(includes) if not _INCLUDE.match(line))
         + "".join(map(_header_text, headers))
-        + "".join(f.as_namespace(clean) for f in files for clean in (False, True))
+        + "".join(f.as_namespace(clean) for f in files for clean in f.variants)
     )
 
 

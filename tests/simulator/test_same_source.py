@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.frontend.toolchain.compilers import find_nvcc
-from tests.simulator.corpus_kernels import CORPUS, CorpusFile, corpus_text
+from tests.simulator.corpus_kernels import CORPUS, CorpusFile, corpus_files, corpus_text
 from tests.simulator.harness import KERNELS
 
 ROOT = Path(__file__).parents[2]
@@ -81,11 +81,11 @@ def test_nvcc_accepts_the_corpus(tmp_path):
 
 def test_nvcc_accepts_the_corpus_for_tensor_memory(tmp_path):
     """Exclude one faulty kernel, which ptxas rejects."""
-    refused = CORPUS / "tensor_memory/pair_after_allocating_alone.cu"
     file = tmp_path / "corpus.cu"
-    paths = sorted((CORPUS / "tensor_memory").glob("*.cu"))
-    file.write_text(corpus_text([CorpusFile.read(path) for path in paths if path != refused]))
+    files = {f.name.split("/")[1]: f for f in corpus_files(CORPUS / "tensor_memory")}
+    refused = files.pop("pair_after_allocating_alone")
+    file.write_text(corpus_text(list(files.values())))
     compile_with_nvcc(file, tmp_path, "100a")
-    file.write_text(CorpusFile.read(refused).text())
+    file.write_text(refused.text())
     with pytest.raises(AssertionError, match="cta_group"):
         compile_with_nvcc(file, tmp_path, "100a")

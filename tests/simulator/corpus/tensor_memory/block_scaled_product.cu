@@ -1,4 +1,5 @@
-// Scale factors in shared memory are overwritten before the copy of 512 bytes has completed.
+// A block-scaled product, whose scale factors are copied to tensor memory. Threads then overwrite shared memory that
+// the copies do not read.
 // n = 4096, product<<<1, 128>>>(x, out)
 #include "../tcgen05.cuh"
 #include "llmk/tcgen05_block_scale.cuh"
@@ -20,16 +21,12 @@ __global__ void product(const float* x, float* out) {
     constexpr unsigned kind = llmk::make_instr_desc_mxf4nvf4(128, 32);
     if (threadIdx.x == 0) {
         llmk::tcgen05_cp_32x128b_warpx4(a_scales, from);
-        llmk::tcgen05_cp_32x128b_warpx4(b_scales, from);  // expected finding: operands_not_awaited
+        llmk::tcgen05_cp_32x128b_warpx4(b_scales, from);
         llmk::tcgen05_mma_mxf4nvf4(d, of_a, of_b, kind, a_scales, b_scales, 0);
         llmk::tcgen05_commit<1>(&complete);
     }
     __syncthreads();
-#ifdef CLEAN
     scales[128 + threadIdx.x] = 0;
-#else
-    scales[threadIdx.x] = 0;  // expected finding: operands_not_awaited
-#endif
     llmk::mbarrier_wait_parity(&complete, 0);
     llmk::tcgen05_fence_after_thread_sync();
     tcgen05::store_columns(out, own);

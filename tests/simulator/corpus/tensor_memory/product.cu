@@ -1,4 +1,4 @@
-// A register is read between tcgen05.ld and tcgen05.wait::ld.
+// A product of two tiles by tcgen05.mma.
 // n = 4096, product<<<1, 128>>>(x, out)
 #include "../tcgen05.cuh"
 
@@ -20,14 +20,7 @@ __global__ void product(const float* x, float* out) {
     }
     llmk::mbarrier_wait_parity(&complete, 0);
     llmk::tcgen05_fence_after_thread_sync();
-    float sums[32];
-    llmk::tcgen05_ld(sums, own);  // expected finding: tensor_load_not_awaited
-#ifdef CLEAN
-    llmk::tcgen05_wait_ld();
-#endif
-    out[32 * threadIdx.x] = sums[0];  // expected finding: tensor_load_not_awaited
-    llmk::tcgen05_wait_ld();
-    for (int c = 1; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];
+    tcgen05::store_columns(out, own);
     __syncthreads();
     if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, 32);
 }

@@ -1,4 +1,4 @@
-// A copy to tensor memory writes 8 columns (256 bits per lane), but only 4 allocated columns remain.
+// A copy from shared memory to tensor memory by tcgen05.cp.
 // n = 4096, copies<<<1, 128>>>(x, out)
 #include "../tcgen05.cuh"
 
@@ -13,13 +13,7 @@ __global__ void copies(const float* x, float* out) {
     const unsigned d = taken, own = d + llmk::tmem_lane_offset();
     if (threadIdx.x == 0) {
         const uint64_t from = llmk::shared_address(a) >> 4 | 8ull << 16 | 16ull << 32 | 1ull << 46;  // rows of 32 bytes
-#ifdef CLEAN
         asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" ::"r"(d), "l"(from) : "memory");
-#else
-        // clang-format off
-        asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" ::"r"(d + 28), "l"(from) : "memory");  // expected finding: instruction_misused
-// clang-format on
-#endif
         llmk::tcgen05_commit<1>(&complete);
     }
     __syncwarp();
