@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-import warnings
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
+
+from tests.classroom.archives import zip_of
 
 SCRIPT = "<script>document.title = 'run'</script>"
 MARKUP = f"\"'><img src=x onerror=alert(1)></pre>{SCRIPT}"
@@ -25,12 +25,8 @@ def _folder(kernel: str, **files: str) -> Callable[[Path, str], None]:
 
 def _archive(*members: tuple[str, bytes], mode: int = 0) -> Callable[[Path, str], None]:
     def put(place: Path, name: str) -> None:
-        with warnings.catch_warnings(), zipfile.ZipFile(f"{place}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-            warnings.simplefilter("ignore")  # about duplicate member names
-            for member, content in members:
-                info = zipfile.ZipInfo(member.format(name=name))
-                info.external_attr = mode << 16
-                archive.writestr(info, content, zipfile.ZIP_DEFLATED)
+        named = [(member.format(name=name), content) for member, content in members]
+        Path(f"{place}.zip").write_bytes(zip_of(named, external_attr=mode << 16))
 
     return put
 

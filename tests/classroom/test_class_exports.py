@@ -22,6 +22,7 @@ from grader.classroom.policy import Grade
 from grader.cli.app import run
 from grader.setup.errors import GraderError
 from tests.classroom import hostile
+from tests.classroom.archives import zip_of
 from tests.classroom.conftest import KERNEL, TASKS
 from tests.small_course import write_course
 
@@ -72,9 +73,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder.mkdir()
     for student, (kernel, nickname) in HONEST.items():
         if student.endswith("work"):
-            with zipfile.ZipFile(folder / f"{student}.zip", "w") as archive:
-                archive.writestr("twice.cu", kernel)
-                archive.writestr("leaderboard.txt", nickname)
+            (folder / f"{student}.zip").write_bytes(zip_of({"twice.cu": kernel, "leaderboard.txt": nickname}))
             continue
         (folder / student).mkdir()
         (folder / student / "twice.cu").write_text(kernel)

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from random import Random
 
@@ -22,6 +21,7 @@ from grader.cli.app import run
 from grader.course import Course
 from grader.execution.runner import tiers
 from grader.setup.errors import GraderError
+from tests.classroom.archives import zip_of
 from tests.classroom.conftest import KERNEL
 from tests.seeds import SEED
 
@@ -170,8 +170,7 @@ def test_files_that_are_not_graded_are_named(course: Course, hand_in, tmp_path: 
     hand_in("dan", "\n")
     (folder / "eve/old").mkdir(parents=True)
     (folder / "eve/old/twice.cu").write_text(WRONG)
-    with zipfile.ZipFile(folder / "eve/backup.zip", "w") as backup:
-        backup.writestr("day01_start/twice.cu", WRONG)
+    (folder / "eve/backup.zip").write_bytes(zip_of({"day01_start/twice.cu": WRONG}))
     (folder / "eve/exercises/day01_start").mkdir(parents=True)
     (folder / "eve/exercises/day01_start/twice.cu").write_text(KERNEL)
     out = tmp_path / "out"

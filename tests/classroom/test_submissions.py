@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import stat
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,16 +12,12 @@ from grader.classroom.submissions import Submission, find_submissions
 from grader.classroom.worker import in_utf8
 from grader.course import Course
 from grader.setup.errors import GraderError
+from tests.classroom.archives import zip_of
 
 
-def archive(folder: Path, name: str, content: bytes = b"", **changes) -> str:
+def archive(folder: Path, name: str, content: bytes = b"", **header: int) -> str:
     """Return the reason why an archive with one member is refused."""
-    info = zipfile.ZipInfo("placeholder")
-    info.filename = info.orig_filename = name
-    for key, value in changes.items():
-        setattr(info, key, value)
-    with zipfile.ZipFile(folder / "student.zip", "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr(info, content, zipfile.ZIP_DEFLATED)
+    (folder / "student.zip").write_bytes(zip_of({name: content}, **header))
     return find_submissions(folder)[0].refused
 
 
@@ -78,21 +72,15 @@ def test_names_without_the_flag_for_utf_8(tmp_path: Path, change: dict[bytes, by
 
 def test_an_archive_in_an_archive(tmp_path: Path) -> None:
     """Read one level of nested archives, under the same rules."""
-
-    def zipped(name: str, content: bytes) -> bytes:
-        archive(tmp_path, name, content)
-        return (tmp_path / "student.zip").read_bytes()
-
-    inner = zipped("day01/twice.cu", b"kernel")
-    middle = zipped("submission.zip", inner)
+    inner = zip_of({"day01/twice.cu": b"kernel"})
+    middle = zip_of({"submission.zip": inner})
+    (tmp_path / "student.zip").write_bytes(middle)
     assert find_submissions(tmp_path)[0].kernels == {"submission.zip/day01/twice.cu": b"kernel"}
     assert "only 'work.zip/submission.zip'" in archive(tmp_path, "work.zip", middle)
     assert "'work.zip' cannot be read: it is not a readable zip archive" in archive(tmp_path, "work.zip", inner[:-10])
-    assert "is outside of the archive" in archive(tmp_path, "work.zip", zipped("../twice.cu", b"kernel"))
-    large = zipped("twice.cu", bytes(1 << 20))
-    with zipfile.ZipFile(tmp_path / "student.zip", "w") as file:
-        for number in range(30):
-            file.writestr(f"{number}.zip", large)
+    assert "is outside of the archive" in archive(tmp_path, "work.zip", zip_of({"../twice.cu": b"kernel"}))
+    large = zip_of({"twice.cu": bytes(1 << 20)})
+    (tmp_path / "student.zip").write_bytes(zip_of({f"{number}.zip": large for number in range(30)}))
     (found,) = find_submissions(tmp_path)
     assert len(found.kernels) == 20 and len(found.unread) == 10 and not found.refused
     assert all("larger than 20 MB together" in reason for reason in found.unread.values())
@@ -101,23 +89,14 @@ def test_an_archive_in_an_archive(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", [False, True])
 def test_a_nested_archive_that_cannot_be_read(tmp_path: Path, folder: bool) -> None:
     """Keep the other kernels and note the reason; count all archives of a submission together."""
-    packed = {}
-    for name, count in (("a.zip", 300), ("b.zip", 300), ("c.zip", 1)):
-        with zipfile.ZipFile(tmp_path / name, "w") as file:
-            for number in range(count):
-                file.writestr(f"day01/{number}.cu", "kernel")
-        packed[name] = (tmp_path / name).read_bytes()
-        (tmp_path / name).unlink()
-    packed["c.zip"] = packed["c.zip"][:-10]
-    packed["twice.cu"] = b"kernel"
+    many, one = (zip_of({f"day01/{number}.cu": "kernel" for number in range(count)}) for count in (300, 1))
+    packed = {"a.zip": many, "b.zip": many, "c.zip": one[:-10], "twice.cu": b"kernel"}
     if folder:
         (tmp_path / "ann").mkdir()
         for name, content in packed.items():
             (tmp_path / "ann" / name).write_bytes(content)
     else:
-        with zipfile.ZipFile(tmp_path / "ann.zip", "w") as file:
-            for name, content in packed.items():
-                file.writestr(name, content)
+        (tmp_path / "ann.zip").write_bytes(zip_of(packed))
     (found,) = find_submissions(tmp_path)
     assert "twice.cu" in found.kernels and len(found.kernels) == 301 and not found.refused
     assert found.unread["b.zip"] == "it holds more than 500 files"
@@ -126,13 +105,8 @@ def test_a_nested_archive_that_cannot_be_read(tmp_path: Path, folder: bool) -> N
 
 def test_a_refused_archive_does_not_count_towards_the_limit_of_files(tmp_path: Path) -> None:
     """Read the second archive in a submission although the first one has too many files."""
-    with zipfile.ZipFile(tmp_path / "ann.zip", "w") as file:
-        for name, count in (("a.zip", 501), ("b.zip", 1)):
-            content = io.BytesIO()
-            with zipfile.ZipFile(content, "w") as inner:
-                for number in range(count):
-                    inner.writestr(f"{number}.cu", "kernel")
-            file.writestr(name, content.getvalue())
+    many, one = (zip_of({f"{number}.cu": "kernel" for number in range(count)}) for count in (501, 1))
+    (tmp_path / "ann.zip").write_bytes(zip_of({"a.zip": many, "b.zip": one}))
     (found,) = find_submissions(tmp_path)
     assert list(found.kernels) == ["b.zip/0.cu"] and found.unread == {"a.zip": "it holds more than 500 files"}
 
@@ -167,9 +141,7 @@ def test_archives_of_learning_systems(tmp_path: Path) -> None:
     """Read archives in students' folders, names in upper case, macOS metadata, and files outside archives."""
     moodle = tmp_path / "Jörg_1_file_"
     moodle.mkdir()
-    with zipfile.ZipFile(moodle / "work.zip", "w") as file:
-        file.writestr("day01/TWICE.CU", "kernel")
-        file.writestr("day01/._twice.cu", "metadata")
+    (moodle / "work.zip").write_bytes(zip_of({"day01/TWICE.CU": "kernel", "day01/._twice.cu": "metadata"}))
     (tmp_path / "ann_twice.cu").write_text("kernel")
     (tmp_path / "bob.rar").write_text("Rar!")
     (tmp_path / "list.xlsx").write_text("no submission")
@@ -179,8 +151,7 @@ def test_archives_of_learning_systems(tmp_path: Path) -> None:
     assert kernels.pop("Jörg_1_file_") == ({"work.zip/day01/TWICE.CU": b"kernel"}, "")
     assert set(kernels) == {"ann_twice.cu", "bob.rar"}
     assert all(not files and "neither a folder nor a zip" in reason for files, reason in kernels.values())
-    with zipfile.ZipFile(moodle / "work.zip", "w") as file:
-        file.writestr("../twice.cu", "kernel")
+    (moodle / "work.zip").write_bytes(zip_of({"../twice.cu": "kernel"}))
     assert "is outside of the archive" in find_submissions(tmp_path)[0].refused
 
 
@@ -198,8 +169,7 @@ def test_attachments_of_a_student_in_canvas(tmp_path: Path) -> None:
         ("leeann_15_306_two.zip", "thrice.cu"),
         ("poe_16_307_w.zip", "twice.cu"),
     ):
-        with zipfile.ZipFile(tmp_path / name, "w") as file:
-            file.writestr(member, "kernel")
+        (tmp_path / name).write_bytes(zip_of({member: "kernel"}))
     found = {submission.student: submission for submission in find_submissions(tmp_path)}
     assert {student: sorted(submission.kernels) for student, submission in found.items()} == {
         "doejohn_12": ["thrice-1.cu", "twice.cu"],
@@ -220,8 +190,7 @@ def test_a_new_attempt_in_canvas_replaces_the_results(course: Course, tmp_path: 
     folder.mkdir()
 
     def submit(name: str) -> None:
-        with zipfile.ZipFile(folder / name, "w") as file:
-            file.writestr("notes.txt", "no kernel")
+        (folder / name).write_bytes(zip_of({"notes.txt": "no kernel"}))
 
     def graded() -> dict[str, str]:
         session = Session(course, find_submissions(folder), out, exercises=(entry.name,))
@@ -241,8 +210,7 @@ def test_other_attachments_of_a_student_in_canvas(tmp_path: Path) -> None:
     """Name the submission after its archive, read the nickname, and report files that are not read."""
     for name in ("ann_1_10_a.cu", "ann_1_11_notes.7z", "ann_1_12_leaderboard.txt", "bob_2_13_b.cu"):
         (tmp_path / name).write_text("Ace")
-    with zipfile.ZipFile(tmp_path / "ann_1_14_work.zip", "w") as file:
-        file.writestr("twice.cu", "kernel")
+    (tmp_path / "ann_1_14_work.zip").write_bytes(zip_of({"twice.cu": "kernel"}))
     ann, bob = sorted(find_submissions(tmp_path), key=lambda submission: submission.student)
     assert (ann.student, ann.path.name) == ("ann_1", "ann_1_14_work.zip") and sorted(ann.kernels) == [
         "a.cu",
@@ -269,8 +237,7 @@ def test_other_attachments_of_a_student_in_canvas(tmp_path: Path) -> None:
 def test_names_that_only_look_like_attachments(tmp_path: Path, names: list[str]) -> None:
     """Keep archives apart where the names of the folder do not fit Canvas."""
     for name in names:
-        with zipfile.ZipFile(tmp_path / name, "w") as file:
-            file.writestr("twice.cu", "kernel")
+        (tmp_path / name).write_bytes(zip_of({"twice.cu": "kernel"}))
     assert [submission.path.name for submission in find_submissions(tmp_path)] == sorted(names)
 
 

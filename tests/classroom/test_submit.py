@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import stat
-import warnings
 import zipfile
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from grader.course import Course
 from grader.course.learner import packing, pristine
 from grader.course.learner.progress import ProgressFile
 from grader.setup.errors import GraderError
+from tests.classroom.archives import Members, zip_of
 from tests.classroom.conftest import KERNEL
 from tests.small_course import write_course
 
@@ -139,24 +138,9 @@ def test_packed_files_are_graded(course: Course, tmp_path: Path, capsys: pytest.
     assert '"ann","10"' in (tmp_path / "out/grades.csv").read_text(), capsys.readouterr()
 
 
-def packed(path: Path, files: dict[str, bytes], **changes: int) -> Path:
-    with warnings.catch_warnings(), zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        warnings.simplefilter("ignore")
-        for name, content in files.items():
-            info = zipfile.ZipInfo("placeholder")
-            info.filename = info.orig_filename = name
-            for key, value in changes.items():
-                setattr(info, key, value)
-            archive.writestr(info, content, zipfile.ZIP_DEFLATED)
+def packed(path: Path, members: Members, **header: int) -> Path:
+    path.write_bytes(zip_of(members, **header))
     return path
-
-
-def inner(files: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 def test_an_archive_of_a_class(tmp_path: Path) -> None:
@@ -164,11 +148,11 @@ def test_an_archive_of_a_class(tmp_path: Path) -> None:
     path = packed(
         tmp_path / "class.zip",
         {
-            "Ann_1_assignsubmission_file_/work.zip": inner({"day01/twice.cu": b"ann"}),
+            "Ann_1_assignsubmission_file_/work.zip": zip_of({"day01/twice.cu": b"ann"}),
             "Bob_2_assignsubmission_file_/twice.cu": b"bob",
             "Bob_2_assignsubmission_file_/report.pdf": b"%PDF",
-            "cem.zip": inner({"twice.cu": b"cem", "leaderboard.txt": b"Cem\nand more"}),
-            "dan.zip": inner({"twice.cu": bytes(30 << 20)}),
+            "cem.zip": zip_of({"twice.cu": b"cem", "leaderboard.txt": b"Cem\nand more"}),
+            "dan.zip": zip_of({"twice.cu": bytes(30 << 20)}),
             "eve.rar": b"Rar!",
             "__MACOSX/cem.zip": b"\0",
         },
@@ -199,12 +183,8 @@ def test_archives_of_a_class_that_are_hostile(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "class.zip"
     with pytest.raises(GraderError, match="link or a special file"):
         find_submissions(packed(path, {"ann/twice.cu": b"/etc/passwd"}, external_attr=(stat.S_IFLNK | 0o777) << 16))
-    with zipfile.ZipFile(path, "w") as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        archive.writestr("ann/twice.cu", "a")
-        archive.writestr("ann/twice.cu", "b")
     with pytest.raises(GraderError, match="twice"):
-        find_submissions(path)
+        find_submissions(packed(path, [("ann/twice.cu", b"a"), ("ann/twice.cu", b"b")]))
     with pytest.raises(GraderError, match="cannot be read"):
         find_submissions(packed(path, {"ann": b"", "ann.cu": b"a", "ann.cu/twice.cu": b"b"}))
     monkeypatch.setattr(class_archive, "MOST_BYTES", 1000)
