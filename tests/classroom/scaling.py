@@ -14,6 +14,7 @@ No other programs should run during the measurement.
 from __future__ import annotations
 
 import argparse
+import collections
 import datetime
 import json
 import os
@@ -28,7 +29,6 @@ from typing import Any
 
 from grader.classroom.store import FOLDER, PLAN
 from grader.course import Course
-from tests.classroom.class_of_300 import below
 from tests.classroom.synthetic import EXERCISES, hand_in
 
 ROOT = Path(__file__).parents[2]
@@ -69,11 +69,43 @@ class Memory(threading.Thread):
             return 0.0
 
 
+def below(root: int) -> list[int]:
+    """Return a process and its descendants."""
+    children = collections.defaultdict(list)
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children[int(fields[1])].append(int(folder.name))
+    found = [root]
+    for process in found:
+        found += children[process]
+    return found
+
+
 def _is_python(process: int) -> bool:
     try:
         return b"python" in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[0]
     except OSError:
         return False
+
+
+def run_measured(command: list[str], every: float, environment: dict[str, str] | None = None) -> tuple[float, Memory]:
+    """Run a command that grades a class; return its seconds and its memory, which is measured ``every`` few seconds."""
+    began = time.monotonic()
+    with tempfile.TemporaryFile("w+") as printed:
+        process = subprocess.Popen(command, stdout=printed, stderr=printed, cwd=ROOT, env=environment)
+        memory = Memory(process.pid, every)
+        memory.start()
+        code = process.wait()
+        memory.ended.set()
+        memory.join()
+        seconds = time.monotonic() - began
+        printed.seek(0)
+        if code != 0:
+            raise SystemExit(f"the class could not be graded:\n{printed.read()[-2000:]}")
+    return seconds, memory
 
 
 def grade(students: int, workers: int, exercises: tuple[str, ...], cache: Path, every: float) -> dict[str, Any]:
@@ -86,19 +118,7 @@ def grade(students: int, workers: int, exercises: tuple[str, ...], cache: Path, 
         instructor.write_text("seed = 7\n")
         command = [sys.executable, "-m", "grader", "grade", str(folder), "--out", str(out), "--workers", str(workers)]
         command += ["--instructor", str(instructor)] + [word for name in exercises for word in ("--exercise", name)]
-        began = time.monotonic()
-        with Path(name, "printed").open("w+") as printed:
-            process = subprocess.Popen(command, stdout=printed, stderr=printed, cwd=ROOT, env=environment(cache))
-            memory = Memory(process.pid, every)
-            memory.start()
-            code = process.wait()
-            memory.ended.set()
-            memory.join()
-            seconds = time.monotonic() - began
-            printed.seek(0)
-            said = printed.read()
-        if code != 0:
-            raise SystemExit(f"the class could not be graded:\n{said[-2000:]}")
+        seconds, memory = run_measured(command, every, environment(cache))
         answers = [json.loads(path.read_text()) for path in (out / FOLDER).glob("*.json") if path.name != PLAN]
     busy = sum(answer["seconds"] for answer in answers)
     verdicts = [verdict for answer in answers for verdict in answer["verdicts"]]

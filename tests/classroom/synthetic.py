@@ -25,20 +25,26 @@ IN_LAUNCHER = (
 )
 
 
+ENDLESS = "    for (volatile int i = 0;; i = i + 1) {}\n"
+
+
+def in_launcher(solution: str, line: str) -> str:
+    """Return a solution whose launcher begins with a line."""
+    body = solution.index("{\n", solution.rindex('extern "C"')) + 2
+    return solution[:body] + line + solution[body:]
+
+
 def kernels(course: Course, name: str, first_hostile: int = 0) -> list[str]:
     """Return forty kernels in mixed order: 26 correct, 11 wrong, 2 hostile, 1 endless."""
     entry = course.find(name)
     solution = entry.solution.read_text()
     right = [solution, *other_designs(entry).values()]
     wrong = [mistake.text(entry) for mistake in read_mistakes(entry).wrong] + [entry.skeleton.read_text()]
-    body = solution.index("{\n", solution.rindex('extern "C"')) + 2
-    hostile = [line + solution for line in HOSTILE]
-    hostile += [solution[:body] + line + solution[body:] for line in IN_LAUNCHER]
-    endless = solution[:body] + "    for (volatile int i = 0;; i = i + 1) {}\n" + solution[body:]
+    hostile = [line + solution for line in HOSTILE] + [in_launcher(solution, line) for line in IN_LAUNCHER]
     made = []
     for number in range(40):
         if number == 39:
-            made.append(endless)
+            made.append(in_launcher(solution, ENDLESS))
         elif number % 20 == 10:
             made.append(hostile[(first_hostile + number // 20) % len(hostile)])
         elif number % 7 in (2, 5) and number < 39:
