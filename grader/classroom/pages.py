@@ -196,7 +196,7 @@ def _bins(totals: Sequence[float], maximum: float) -> list[dict[str, Any]]:
 def _group(course: Course, pairs: Sequence[Pair], students: Sequence[Stored]) -> dict[str, Any]:
     """Return a group of similar submissions: the students, and the most similar pair side by side."""
     by_name = {student.result["student"]: student for student in students}
-    names = sorted({name for pair in pairs for name in (pair.first, pair.second)} & by_name.keys())
+    names = [name for name in similar.students(pairs) if name in by_name]
     best = pairs[0]
     shown = [by_name[name] for name in (best.first, best.second) if name in by_name]
     texts = [student.sources.get(best.exercise, "") for student in shown]

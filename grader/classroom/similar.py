@@ -17,7 +17,7 @@ import functools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 from grader.course import Entry
@@ -75,34 +75,42 @@ def _of_file(path: Path, language: Language) -> KGrams:
 
 def similar(exercise: str, files: Mapping[str, KGrams], skeleton: KGrams = frozenset()) -> list[Pair]:
     """Return pairs of students above the limit, the most similar first. ``files``: k-grams of each file."""
-    own = {student: grams - skeleton for student, grams in files.items() if len(grams - skeleton) >= FEWEST}
-    pairs = []
-    for (first, a), (second, b) in combinations(sorted(own.items()), 2):
+    own: dict[KGrams, list[str]] = {}  # many students have the same file: compare each distinct one once
+    for student, grams in sorted(files.items()):
+        if len(rest := grams - skeleton) >= FEWEST:
+            own.setdefault(rest, []).append(student)
+    pairs = [Pair(exercise, *both, 1.0) for same in own.values() for both in combinations(same, 2)]
+    for (a, of_a), (b, of_b) in combinations(own.items(), 2):
         smaller = min(len(a), len(b))
         if smaller < LEAST_SIZE * max(len(a), len(b)):
             continue
         share = len(a & b) / smaller
         if share >= LEAST:
-            pairs.append(Pair(exercise, first, second, round(share, 3)))
-    return sorted(pairs, key=lambda pair: -pair.similarity)
+            pairs += [Pair(exercise, *sorted(both), round(share, 3)) for both in product(of_a, of_b)]
+    return sorted(pairs, key=lambda pair: (-pair.similarity, pair.first, pair.second))
 
 
 def groups(pairs: Iterable[Pair]) -> list[list[Pair]]:
     """Group the pairs of each exercise into connected groups, the largest first."""
-    found: list[tuple[set[str], list[Pair]]] = []
-    for pair in sorted(pairs, key=lambda pair: pair.exercise):
-        mine = {pair.first, pair.second}
-        joined = [pair]
-        others = []
-        for students, listed in found:
-            if listed[0].exercise == pair.exercise and students & mine:
-                mine |= students
-                joined += listed
-            else:
-                others.append((students, listed))
-        found = [*others, (mine, joined)]
-    found.sort(key=lambda group: (-len(group[0]), -max(pair.similarity for pair in group[1])))
-    return [sorted(listed, key=lambda pair: (-pair.similarity, pair.first, pair.second)) for _, listed in found]
+    leader: dict[tuple[str, str], tuple[str, str]] = {}  # a disjoint-set forest of exercise and student
+
+    def root(member: tuple[str, str]) -> tuple[str, str]:
+        while leader.setdefault(member, member) != member:
+            leader[member] = member = leader[leader[member]]
+        return member
+
+    listed = sorted(pairs, key=lambda pair: (pair.exercise, -pair.similarity, pair.first, pair.second))
+    for pair in listed:
+        leader[root((pair.exercise, pair.first))] = root((pair.exercise, pair.second))
+    found: dict[tuple[str, str], list[Pair]] = {}
+    for pair in listed:
+        found.setdefault(root((pair.exercise, pair.first)), []).append(pair)
+    return sorted(found.values(), key=lambda group: (-len(students(group)), -group[0].similarity))
+
+
+def students(pairs: Iterable[Pair]) -> list[str]:
+    """Return the students of the pairs, sorted."""
+    return sorted({name for pair in pairs for name in (pair.first, pair.second)})
 
 
 def common_lines(first: str, second: str, given: KGrams, language: Language = "cuda") -> tuple[set[int], set[int]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,7 +20,11 @@ from grader.report import theme
 from grader.setup.errors import GraderError
 from grader.verdict import words
 
-SHOWN_PAIRS = 10
+if TYPE_CHECKING:
+    from grader.classroom.similar import Pair
+
+SHOWN_GROUPS = 10
+SHOWN_NAMES = 6
 
 
 def command(
@@ -84,7 +89,6 @@ def command(
     from grader.classroom.pages import write_pages
     from grader.classroom.records import could_not_grade
     from grader.classroom.session import Session
-    from grader.classroom.stored import shown_name
     from grader.classroom.submissions import find_submissions
     from grader.execution.runner import tiers
 
@@ -127,11 +131,7 @@ def command(
     if (out / LOG).exists() and any(result["references"] for result in results):
         print_note(f"the grader itself failed; see {out / LOG}")
     if pairs:
-        console.print(f"{words.count(len(pairs), 'pair')} of nearly identical files: {out / 'similar.csv'}")
-        for pair in pairs[:SHOWN_PAIRS]:
-            console.print(f"  {pair.similarity:.0%}  {pair.exercise}", markup=False)
-            first, second = shown_name(pair.first), shown_name(pair.second)
-            console.print(f"       {first} and {second}", markup=False, soft_wrap=True)
+        print_similar(pairs, out, console)
     return 0
 
 
@@ -156,12 +156,12 @@ def _run(session: Any, console: Console) -> list[dict[str, Any]]:
         def done(submission: Any, result: dict[str, Any], before: bool) -> None:
             nonlocal students
             students += 1
-            last = shown_name(submission.student)[:30]
-            progress.update(bar, students=students, last=last)
+            name = shown_name(submission.student)
+            progress.update(bar, students=students, last=name[:30])
             if (not console.is_terminal and not before) or submission.student in session.again_students:
                 points = grade(session.instructions.policy, result, "", {}, failed=False).total
                 unit = "point" if points == 1 else "points"
-                console.print(f"{last}: {points:g} {unit}", markup=False, soft_wrap=True)
+                console.print(f"{name}: {points:g} {unit}", markup=False, soft_wrap=True)
 
         def job(finished: int, total: int) -> None:
             nonlocal first
@@ -174,6 +174,25 @@ def _run(session: Any, console: Console) -> list[dict[str, Any]]:
         except KeyboardInterrupt:
             print_note("stopped; run the same command to continue")
             raise
+
+
+def print_similar(pairs: Sequence[Pair], out: Path, console: Console) -> None:
+    """Print the largest groups of students with nearly identical files."""
+    from grader.classroom import similar
+    from grader.classroom.stored import shown_name
+
+    found = similar.groups(pairs)
+    text = f"{words.count(len(pairs), 'pair')} of nearly identical files, in {words.count(len(found), 'group')}"
+    console.print(f"{text}: {out / 'similar.csv'}", markup=False, soft_wrap=True)
+    for group in found[:SHOWN_GROUPS]:
+        names = similar.students(group)
+        alike = f"  {group[0].similarity:.0%}  {group[0].exercise}"
+        console.print(f"{alike}: {words.count(len(names), 'student')}", markup=False, soft_wrap=True)
+        shown = [shown_name(name) for name in names[:SHOWN_NAMES]]
+        shown += [f"and {len(names) - SHOWN_NAMES} more"] * (len(names) > SHOWN_NAMES)
+        console.print(f"        {'; '.join(shown)}", markup=False, soft_wrap=True)
+    if len(found) > SHOWN_GROUPS:
+        console.print(f"  and {words.count(len(found) - SHOWN_GROUPS, 'group')} more")
 
 
 def _status(out: Path) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,9 @@ from grader.classroom.pages import feedback_page
 from grader.classroom.policy import Grade
 from grader.classroom.similar import Pair
 from grader.classroom.stored import Stored
+from grader.cli.grade import print_similar
 from grader.course import Course
+from grader.report import theme
 from grader.verdict import BarResult, CaseResult, Diagnostic, OutputResult, Stage, Timing, Verdict
 from grader.verdict.wording import outputs
 from grader.verdict.wording.catalog import sample_diagnosis
@@ -111,12 +115,45 @@ def test_code_in_macros_is_compared_too() -> None:
     assert similar.similar("twice", {"ann": similar.k_grams(BODY), "bob": similar.k_grams(macro)})
 
 
+def test_pairs_of_identical_files_need_no_comparison() -> None:
+    """300 students with the same file are 44,850 pairs and one group, found without a comparison of two sets."""
+
+    class Grams(frozenset[tuple[str, ...]]):
+        def __sub__(self, other: object) -> Grams:
+            return self
+
+        def __and__(self, other: object) -> Grams:
+            raise AssertionError("two identical sets are compared")
+
+        __hash__ = frozenset.__hash__
+
+    pairs = similar.similar("twice", {f"student{i:03}": Grams(similar.k_grams(BODY)) for i in range(300)})
+    assert len(pairs) == 300 * 299 // 2 and {pair.similarity for pair in pairs} == {1.0}
+    assert pairs[0] == Pair("twice", "student000", "student001", 1.0)
+    (group,) = similar.groups(pairs)
+    assert group == pairs and len(similar.students(group)) == 300
+
+
 def test_a_file_similar_to_one_of_a_group_joins_the_group() -> None:
     pairs = [Pair("e", "a", "b", 0.9), Pair("e", "c", "d", 0.8), Pair("e", "b", "c", 0.95), Pair("f", "a", "d", 1.0)]
     grouped = similar.groups(pairs)
     assert [[(pair.first, pair.second) for pair in group] for group in grouped] == [
         [("b", "c"), ("a", "b"), ("c", "d")], [("a", "d")],
     ]  # fmt: skip
+
+
+def test_similar_files_are_printed_by_group(capsys: pytest.CaptureFixture[str]) -> None:
+    """A class with one solution has many pairs, which would hide a smaller group."""
+    names = [f"Lee, A{i}_{100 + i}_assignsubmission_file_" for i in range(8)]
+    pairs = [Pair("day01/twice", first, second, 1.0) for first, second in combinations(names, 2)]
+    print_similar([*pairs, Pair("day02/softmax", "[red]bob", "cem", 0.9)], Path("out"), theme.console(sys.stdout))
+    assert capsys.readouterr().out.splitlines() == [
+        "29 pairs of nearly identical files, in 2 groups: out/similar.csv",
+        "  100%  day01/twice: 8 students",
+        "        Lee, A0; Lee, A1; Lee, A2; Lee, A3; Lee, A4; Lee, A5; and 2 more",
+        "  90%  day02/softmax: 2 students",
+        "        [red]bob; cem",
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "#define", "/*", '"', "\\\n" * 3, 'R"x(' * 50])
