@@ -13,8 +13,8 @@ from rich.text import Text
 
 from grader.report import theme
 from grader.report.failures import indented, paragraph
-from grader.report.timings import microseconds, percent
-from grader.verdict import Timing
+from grader.report.timings import percent
+from grader.verdict import Timing, words
 
 Row = tuple[str, str, Timing]
 """The operator, the exercise, and one of its times."""
@@ -35,7 +35,7 @@ def operators_table(rows: Sequence[Row]) -> RenderableType:
             operator if operator != before[0] else "",
             timing.dtype if here != before else "",
             timing.name,
-            microseconds(timing.median_us),
+            words.microseconds(timing.median_us),
             rate(timing),
             percent(timing.percent_of_roofline),
             _times(timing.torch_eager_us, timing),
@@ -48,7 +48,7 @@ def operators_table(rows: Sequence[Row]) -> RenderableType:
             kernels[operator].append(kernel)
     several = [f"{name} is {' and '.join(made)}" for name, made in kernels.items() if len(made) > 1]
     note = "The columns x eager and x compiled show the speedup over eager and compiled torch in the same run. "
-    "GB/s counts each byte once."
+    note += "GB/s counts each byte once."
     head = Text("  The operators of a transformer", style="title")
     return Group(Text(""), head, Text(""), indented(table), *(paragraph(text, "quiet") for text in [note, *several]))
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from grader.report import theme
 from grader.report.failures import indented, paragraph
-from grader.verdict import FAILED, PASSED, TimeBarResult, Timing
+from grader.verdict import FAILED, PASSED, TimeBarResult, Timing, words
 from grader.verdict.wording import bars
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def percentiles_table(timings: Sequence[Timing]) -> RenderableType:
         titles += _compared(timings)
     rows = []
     for timing in timings:
-        times = [microseconds(t) for t in (timing.p50_us, timing.p90_us, timing.p95_us, timing.p99_us)]
+        times = [words.microseconds(t) for t in (timing.p50_us, timing.p90_us, timing.p95_us, timing.p99_us)]
         rows.append([timing.name, timing.dtype, *times, *(_judged(timing, titles) if judged else ())])
     return _by_size(titles, rows)
 
@@ -47,7 +47,7 @@ def spread_table(timings: Sequence[Timing]) -> RenderableType:
     rows = []
     for timing in timings:
         times = (timing.mean_us, timing.deviation_us, timing.minimum_us, timing.maximum_us)
-        rows.append([timing.name, timing.dtype, str(timing.runs), *map(microseconds, times)])
+        rows.append([timing.name, timing.dtype, str(timing.runs), *map(words.microseconds, times)])
     return _by_size(titles, rows)
 
 
@@ -81,7 +81,8 @@ def render_timings(
     verified = [timing for timing in timings if timing.verified_us is not None]
     if verified:
         cells = [
-            [t.name, t.dtype, microseconds(t.verified_us), f"+- {microseconds(t.verified_error_us)}"] for t in verified
+            [t.name, t.dtype, words.microseconds(t.verified_us), f"+- {words.microseconds(t.verified_error_us)}"]
+            for t in verified
         ]
         widths = [max(map(len, column)) for column in zip(*cells)]
         rows.append(Text("Verified times by the grader's own clock, with new inputs for each run:", style="quiet"))
@@ -95,10 +96,10 @@ def render_timings(
 _STYLES = {PASSED: "good", FAILED: "bad"}
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], words: int, style: str = "") -> Text:
-    """Return a row of a table. ``words`` is the number of left-aligned columns; the rest are right-aligned."""
+def _line(cells: Sequence[str], widths: Sequence[int], left: int, style: str = "") -> Text:
+    """Return a row of a table. ``left`` is the number of left-aligned columns; the rest are right-aligned."""
     padded = [
-        cell.ljust(width) if place < words else cell.rjust(width)
+        cell.ljust(width) if place < left else cell.rjust(width)
         for place, (cell, width) in enumerate(zip(cells, widths))
     ]
     return Text("  ".join(padded).rstrip(), style=style)
@@ -122,8 +123,8 @@ def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
                 kernel if number == 0 else "",
                 timing.name,
                 timing.dtype,
-                microseconds(timing.median_us),
-                microseconds(min(best)) if best else "",
+                words.microseconds(timing.median_us),
+                words.microseconds(min(best)) if best else "",
                 *_judged(timing, titles),
             )
     return table
@@ -197,12 +198,3 @@ def _judged(timing: Timing, titles: Sequence[str]) -> list[str]:
 def percent(number: float | None) -> str:
     """Format a percentage, such as ``71 %``; empty for None."""
     return "" if number is None else f"{number:.0f} %"
-
-
-def microseconds(number: float | None) -> str:
-    """Format a time, such as ``4.24 us``, ``1,936 us``, ``135 ms``; empty for None."""
-    if number is None:
-        return ""
-    if number >= 1e5:
-        return f"{number / 1000:,.0f} ms"
-    return f"{number:,.0f} us" if number >= 1000 else f"{number:.3g} us"

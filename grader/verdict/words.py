@@ -58,6 +58,15 @@ def amount(number: float) -> str:
     return f"{number:.0f} B"
 
 
+def microseconds(number: float | None) -> str:
+    """Return a time with three digits or more: ``4.24 us``, ``1,936 us``, ``135 ms``; empty for None."""
+    if number is None:
+        return ""
+    if number >= 1e5:
+        return f"{number / 1000:,.0f} ms"
+    return f"{number:,.0f} us" if number >= 1000 else f"{number:.3g} us"
+
+
 def duration(seconds: float) -> str:
     """Return a duration with its units: ``0.8 s``, ``2 min 5 s``."""
     if seconds < 60:

@@ -16,7 +16,7 @@ from grader.report.notebook.player import Player
 from grader.report.notebook.source import BOX, colored
 from grader.report.notebook.verdicts import timeless, with_relative_paths
 from grader.report.terminal import NextStep
-from grader.verdict import Verdict
+from grader.verdict import Verdict, words
 from grader.verdict.wording import limits
 
 RED, BLUE = "#b3372e", "#2f6f9f"
@@ -66,7 +66,7 @@ def bound_html(verdict: Verdict) -> str:
     bars = [
         f'{limits.UNITS[unit.unit]:>31}  <span style="color:{BLUE}">'
         f"{'█' * max(1, round(BAR * unit.microseconds / longest))}"
-        f"</span> {unit.microseconds:.3g} us"
+        f"</span> {words.microseconds(unit.microseconds)}"
         for unit in sorted(bound.units, key=lambda unit: -unit.microseconds)
         if unit.microseconds >= limits.SHOWN * longest
     ]

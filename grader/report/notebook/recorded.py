@@ -18,9 +18,9 @@ from grader.judge.timing.recordings import recorded_day
 from grader.report.failures import paragraph
 from grader.report.notebook.panel import Panel
 from grader.report.notebook.places import lesson
-from grader.report.timings import column_meanings, machine_line, median_table, microseconds, render_bench
+from grader.report.timings import column_meanings, machine_line, median_table, render_bench
 from grader.setup.errors import GraderError
-from grader.verdict import Timing
+from grader.verdict import Timing, words
 
 if TYPE_CHECKING:
     from grader.judge.timing.machine import Machine
@@ -91,7 +91,7 @@ def h200_profiles(day: str | Path) -> Panel:
         }
         reason = max(waits, key=lambda key: waits[key])
         shares = [f"{figures[figure]:.0f} %" for figure in _SHARES]
-        cells = (microseconds(figures["us"]), *shares, f"{figures['warps per SM']:.0f}")
+        cells = (words.microseconds(figures["us"]), *shares, f"{figures['warps per SM']:.0f}")
         table.add_row(name, *cells, f"{reason}: {waits[reason]:.1f}")
     origin = f"{record['gpu']}, {record['date']}: {record['command']}"
     return Panel(Group(table, Text(""), paragraph(origin, style="quiet", indent=0)))
@@ -117,7 +117,7 @@ def library_times(day: str | Path) -> Panel:
     for title in (*sizes, *(["error"] if errors else [])):
         table.add_column(title, justify="right")
     for name, rows in functions.items():
-        times = [microseconds(rows[size]["us"]) if size in rows else "" for size in sizes]
+        times = [words.microseconds(rows[size]["us"]) if size in rows else "" for size in sizes]
         error = next((f"{row['error']:.0e}" for row in rows.values() if "error" in row), "")
         table.add_row(name, *times, *([error] if errors else []))
     notes = [record["note"]] if record.get("note") else []

@@ -27,27 +27,22 @@ def text(bound: TimeBound) -> str:
     limiter = bound.limiter
     if limiter is None or limiter.microseconds == 0:
         return f"The simulator counted no work that takes time on {a} {bound.gpu}."
-    verb = "limit" if limiter.unit in _PLURAL else "limits"
+    verb, they_take = ("limit", "they take") if limiter.unit in _PLURAL else ("limits", "it takes")
     others = [
-        f"{UNITS[unit.unit]} {_time(unit.microseconds)}"
+        f"{UNITS[unit.unit]} {words.microseconds(unit.microseconds)}"
         for unit in sorted(bound.units, key=lambda unit: -unit.microseconds)
         if unit.unit != "launches" and SHOWN * limiter.microseconds <= unit.microseconds < limiter.microseconds
     ]
-    takes = f"{'they take' if limiter.unit in _PLURAL else 'it takes'} at least {_time(limiter.microseconds)}"
+    takes = f"{they_take} at least {words.microseconds(limiter.microseconds)}"
     said = f"On {a} {bound.gpu}, {UNITS[limiter.unit]} {verb} this kernel: {takes}"
     said += (f" (others: {', '.join(others)})" if others else "") + "."
     launching = next((unit for unit in bound.units if unit.unit == "launches"), None)
     if launching is not None and launching.microseconds > limiter.microseconds:
         every = words.count(launching.work, "launch alone takes", "launches alone take")
-        said += f" This size is small: {every} at least {_time(launching.microseconds)}."
+        said += f" This size is small: {every} at least {words.microseconds(launching.microseconds)}."
     if 0 < bound.blocks < bound.multiprocessors:
         said += f" Its blocks use only {bound.blocks} of the {bound.multiprocessors} multiprocessors."
     if not bound.arithmetic:
         said += " Arithmetic was not counted."
     size = f", {bound.case!r} ({', '.join(filter(None, (bound.dtype, words.sizes(bound.dims))))})" if bound.case else ""
     return said + f" This is a lower bound for the counted case{size}, not a prediction: a real run takes longer."
-
-
-def _time(microseconds: float) -> str:
-    """Return a time with three digits or more: ``0.031 us``, ``210 us``, ``1,936 us``."""
-    return f"{microseconds:,.0f} us" if microseconds >= 1000 else f"{microseconds:.3g} us"
