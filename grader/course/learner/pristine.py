@@ -38,16 +38,16 @@ def find(course: Course, entry: Entry) -> Pristine | None:
 
 def untouched(course: Course, entry: Entry) -> bool:
     """Return whether the learner's file equals the original skeleton; False if the original is unknown."""
-    given = find(course, entry)
-    try:
-        return given is not None and entry.skeleton.read_bytes() == given.content
-    except OSError:
-        return False
+    return _is_file_of(entry, find(course, entry))
 
 
 def committed(course: Course, entry: Entry) -> bool:
     """Return whether git has the learner's current file. A copy saved by the grader does not count: it may be older."""
-    given = find(course, entry) if isinstance(entry, Puzzle) else _from_git(course.root, entry)
+    return _is_file_of(entry, find(course, entry) if isinstance(entry, Puzzle) else _from_git(course.root, entry))
+
+
+def _is_file_of(entry: Entry, given: Pristine | None) -> bool:
+    """Return whether the learner's file has this content."""
     try:
         return given is not None and entry.skeleton.read_bytes() == given.content
     except OSError:
