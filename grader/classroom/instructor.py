@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +25,7 @@ import msgspec
 
 from grader.classroom.policy import Extra, Late, Points, Policy, read_policy
 from grader.course import Course
+from grader.course.manifest import read_toml
 from grader.setup.errors import GraderError
 
 if TYPE_CHECKING:
@@ -76,14 +76,9 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
             f"{path} is inside the course's folder",
             "Move the instructor's file elsewhere: students have the course's folder.",
         )
-    data: dict[str, Any] = {}
+    data = read_toml(path)
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
         file = msgspec.convert(data, _File)
-    except OSError as error:
-        raise GraderError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise GraderError(f"{path} is not TOML: {error}") from error
     except msgspec.ValidationError as error:
         zone = "A date and time needs its zone: 2026-11-01T23:59:00+01:00." if "`datetime" in str(error) else ""
         raise GraderError(f"{path}: {_in_points(data) or error}", zone) from error

@@ -326,7 +326,7 @@ def _hints(path: Path, changed: int) -> dict[str, tuple[str, ...]]:
     ``changed``: the file's modification time in nanoseconds, so that the cache misses after a change.
     """
     found = {}
-    for name, hints in read_toml(path)[1].items():
+    for name, hints in read_toml(path).items():
         if not isinstance(hints, list) or not all(isinstance(hint, str) for hint in hints):
             raise GraderError(f"{path}: {name} is not a list of strings", "Write the hints as a list of strings.")
         found[name] = tuple(_hint_blocks(hint) for hint in hints)

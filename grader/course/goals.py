@@ -11,17 +11,15 @@ import fnmatch
 from pathlib import Path
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
 from grader.course.catalog import Course
-from grader.course.manifest import read_toml
+from grader.course.manifest import Text, read_record
 from grader.setup.errors import GraderError
 
 FILE = "exercises/goals.toml"
 
 Yardstick = Literal["torch", "copy", "roofline", "microseconds", "tflops", "record"]
-Text = Annotated[str, Meta(min_length=1)]
 Positive = Annotated[float, Meta(gt=0)]
 
 UNITS = {
@@ -121,10 +119,7 @@ def read_goals(root: Path) -> tuple[Goal, ...]:
     path = root / FILE
     if not path.is_file():
         return ()
-    try:
-        goals = msgspec.convert(read_toml(path)[1], _File).goal
-    except msgspec.ValidationError as error:
-        raise GraderError(f"{path}: {error}", f"The keys of a goal are {', '.join(Goal.__struct_fields__)}.") from None
+    goals = read_record(path, _File, f"The keys of a goal are {', '.join(Goal.__struct_fields__)}.").goal
     course = Course(root)
     days = {day.folder for day in course.days}
     exercises = [entry.name for entry in [*course.exercises, *course.drafts]]

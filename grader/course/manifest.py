@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -28,8 +28,10 @@ ALWAYS = ("builds", "correct", "safe")
 
 Difficulty = Literal["easy", "medium", "hard"]
 Text = Annotated[str, Meta(min_length=1)]
+"""A text that must not be empty."""
 Architecture = Annotated[str, Meta(pattern=r"^sm_\d+a?$")]
-Stages = tuple[Literal["builds", "correct", "safe", "efficient", "fast"], ...]
+Stage = Literal["builds", "correct", "safe", "efficient", "fast"]
+Stages = tuple[Stage, ...]
 Language = Literal["cuda", "python"]
 Kind = Literal["implement", "debug", "optimize"]
 SUFFIXES: dict[Language, str] = {"cuda": ".cu", "python": ".py"}
@@ -128,7 +130,7 @@ def read_manifest(root: Path) -> Manifest:
     if not path.is_file():
         hint = "Run `grader` inside the course folder, or set GRADER_COURSE to it."
         raise GraderError(f"there is no {FILE} in {root}", hint)
-    text, data = read_toml(path)
+    data = read_toml(path)
     version = data.get("format")
     if version != FORMAT:
         says = "has no key format" if version is None else f"has the format {version!r}"
@@ -139,9 +141,9 @@ def read_manifest(root: Path) -> Manifest:
     try:
         manifest = msgspec.convert(data, Manifest)
     except msgspec.ValidationError as error:
-        raise _error(path, text, data, *_translated(str(error))) from None
+        raise _error(path, data, *_translated(str(error))) from None
     for place, key, problem, hint in _contradictions(root, manifest):
-        raise _error(path, text, data, place, key, problem, hint)
+        raise _error(path, data, place, key, problem, hint)
     return manifest
 
 
@@ -154,15 +156,25 @@ def former_names(root: Path) -> tuple[dict[str, str], dict[str, str]]:
     return {old: new for old, new in manifest.formerly.items() if "/" not in old}, manifest.former_exercises
 
 
-def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
-    """Return a TOML file as text and as data; raise GraderError if it cannot be parsed."""
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the data of a TOML file; raise GraderError if it cannot be parsed."""
     try:
-        text = path.read_text(encoding="utf-8")
-        return text, tomllib.loads(text)
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise GraderError(f"{path} cannot be read: {error}", "The file must be readable and in UTF-8.") from error
     except tomllib.TOMLDecodeError as error:
         raise GraderError(f"{path} is not TOML: {error}", "Correct that line, or the one before it.") from error
+
+
+Kind = TypeVar("Kind")
+
+
+def read_record(path: Path, kind: type[Kind], hint: str) -> Kind:
+    """Return the data of a TOML file as a record; raise GraderError with the hint if the data does not fit."""
+    try:
+        return msgspec.convert(read_toml(path), kind)
+    except msgspec.ValidationError as error:
+        raise GraderError(f"{path}: {error}", hint) from None
 
 
 Problem = tuple[tuple[int, ...], str, str, str]
@@ -254,16 +266,14 @@ def _translated(error: str) -> Problem:
     return place, key, message.replace("`", ""), WANTED.get(key, "")
 
 
-def _error(
-    path: Path, text: str, data: dict[str, Any], place: tuple[int, ...], key: str, problem: str, hint: str
-) -> GraderError:
+def _error(path: Path, data: dict[str, Any], place: tuple[int, ...], key: str, problem: str, hint: str) -> GraderError:
     words = []
     table: Any = data
     for word, name, number in zip(("day", "exercise"), ("folder", "name"), place):
         table = table[word][number]
         called = table.get(name) if isinstance(table, dict) else None
         words.append(f"{word} {number + 1}" + (f" ({called})" if called else ""))
-    where = f"{path}:{_line(text, place, key)}: {', '.join([*words, key])}"
+    where = f"{path}:{_line(path.read_text(encoding='utf-8'), place, key)}: {', '.join([*words, key])}"
     return GraderError(f"{where}: {problem}", hint or "CONTRIBUTING.md describes this file.")
 
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta, Struct, field
 
 from grader.course.catalog import Course, Entry
-from grader.course.manifest import ALWAYS, read_toml
+from grader.course.manifest import ALWAYS, Text, read_record
 from grader.setup.errors import GraderError
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 FILE = "puzzles.toml"
 BLANK = "____"
 """The place in a kernel that the learner fills in."""
-
-Text = Annotated[str, Meta(min_length=1)]
 
 
 class Tensor(Struct, frozen=True, forbid_unknown_fields=True):
@@ -185,19 +182,15 @@ def read_puzzles(course: Course) -> list[Puzzle]:
     Raises:
         GraderError: a puzzle contradicts itself.
     """
-    found = []
+    found, hint = [], f"{__name__} has the fields of a puzzle."
     known = {entry.variable for entry in [*course.exercises, *course.drafts]}
     for day in course.days:
         file = course.root / "exercises" / day.folder / FILE
         if not file.is_file():
             continue
-        try:
-            listed = msgspec.convert(read_toml(file)[1], _File).puzzles
-        except msgspec.ValidationError as error:
-            raise GraderError(f"{file}: {error}", f"{__name__} has the fields of a puzzle.") from None
-        for puzzle in listed:
+        for puzzle in read_record(file, _File, hint).puzzles:
             if problem := _problem(puzzle, known):
-                raise GraderError(f"{file}: {puzzle.name}: {problem}", f"{__name__} has the fields of a puzzle.")
+                raise GraderError(f"{file}: {puzzle.name}: {problem}", hint)
             known.add(puzzle.name)
             stages = (*ALWAYS, "efficient") if puzzle.bars else ALWAYS
             place = (course.root, day.folder, puzzle.name, day.number)

@@ -121,7 +121,7 @@ def unlisted(day: Day) -> Iterator[Problem]:
     names = {entry.variable for entry in entries}
     tasks, hints = (day.root / "exercises" / day.folder / file for file in ("tasks.py", "hints.toml"))
     if hints.is_file():
-        for name in read_toml(hints)[1]:
+        for name in read_toml(hints):
             if name not in names:
                 yield Problem(hints, f"{name} is not an exercise of {FILE}", line_of(hints, name))
     if tasks.is_file() and entries:

@@ -7,17 +7,15 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from grader.course import Entry
-from grader.course.manifest import read_toml
+from grader.course.manifest import Stage, read_record
 from grader.frontend import course_headers
 from grader.setup.errors import GraderError
 
-Stage = Literal["builds", "correct", "safe", "efficient", "fast"]
 Stages = Stage | tuple[Stage, ...]
 """The stage at which a kernel must fail. Several stages if the result depends on timing: a race may or may not corrupt
 the output."""
@@ -135,12 +133,7 @@ class Mistakes(Struct, frozen=True, forbid_unknown_fields=True):
 def read_mistakes(entry: Entry) -> Mistakes:
     """Return the mistakes of an exercise; empty if the file does not exist yet."""
     path = entry.wrong_kernels
-    if not path.is_file():
-        return Mistakes()
-    try:
-        return msgspec.convert(read_toml(path)[1], Mistakes)
-    except msgspec.ValidationError as error:
-        raise GraderError(f"{path}: {error}", "CONTRIBUTING.md describes this file.") from None
+    return read_record(path, Mistakes, "CONTRIBUTING.md describes this file.") if path.is_file() else Mistakes()
 
 
 def other_designs(entry: Entry) -> dict[str, str]:
