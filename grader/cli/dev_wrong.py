@@ -14,8 +14,8 @@ from rich.text import Text
 from grader.cli.messages import print_problem, shown_path
 from grader.course import Entry
 from grader.course.authoring import exercise_rules
-from grader.course.authoring.mistakes import Mistake, add_mistakes, read_mistakes
-from grader.course.authoring.mutants import Mutant, propose
+from grader.course.authoring.mistakes import Mistake, Variant, add_mistakes, read_mistakes
+from grader.course.authoring.mutants import propose
 from grader.judge import check
 from grader.report import theme
 from grader.report.terminal import as_text
@@ -31,7 +31,7 @@ SEEDS = (1, 2)
 class Tried:
     """A graded mutant. ``mistake``: its entry for the list of mistakes; if None, ``why`` gives the reason."""
 
-    mutant: Mutant
+    mutant: Variant
     mistake: Mistake | None
     why: str = ""
 
@@ -86,7 +86,7 @@ def unready_tasks(entry: Entry) -> list[exercise_rules.Problem]:
 PASSES = "passes"
 
 
-def try_all(entry: Entry, mutants: list[Mutant], console: Console) -> list[Tried]:
+def try_all(entry: Entry, mutants: list[Variant], console: Console) -> list[Tried]:
     """Grade the solution, which must pass, and then each mutant; print a line for each.
 
     Raises:
@@ -118,7 +118,7 @@ def try_all(entry: Entry, mutants: list[Mutant], console: Console) -> list[Tried
     return tried
 
 
-def tried_with(mutant: Mutant, verdicts: list[Verdict]) -> Tried:
+def tried_with(mutant: Variant, verdicts: list[Verdict]) -> Tried:
     """Return a mutant's entry for the list: the stages that fail, and a text that all its reports show."""
     stages = [verdict.failed_stage for verdict in verdicts]
     failed = [stage.name for stage in stages if stage is not None and stage.status == FAILED]

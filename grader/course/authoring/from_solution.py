@@ -42,7 +42,7 @@ def skeleton(text: str) -> str:
             opened = next((j for j in range(i, len(tokens)) if tokens[j].text in ("{", ";")), None)
             end = closing(tokens, opened) if opened is not None else None
             if opened is not None and end is not None:
-                what = "start the kernel on the stream" if launcher else "what one thread does"
+                what = "start the kernel on the stream, but not for empty input" if launcher else "what one thread does"
                 bodies.append((tokens[opened].end, tokens[end].start, what))
     for start, end, what in reversed(bodies):
         text = f"{text[:start]}\n    // TODO: {what}\n{text[end:]}"

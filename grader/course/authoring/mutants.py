@@ -11,20 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from msgspec import structs
+
+from grader.course.authoring.mistakes import Variant
 from grader.frontend.tokens import Source, Token, Tokens, closing
 
 LONGEST = 50
 """The maximum number of characters of code in a mistake's name."""
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A wrong kernel: the solution with one edit, in the form of an entry of the list of mistakes."""
-
-    name: str
-    find: str
-    """The lines to replace. They occur once in the solution."""
-    replace: str
 
 
 @dataclass(frozen=True)
@@ -37,17 +30,20 @@ class Edit:
     new: str
 
 
-def propose(text: str, each: int) -> list[Mutant]:
-    """Return at most ``each`` mutants of a kernel file by each operator, without duplicates."""
+def propose(text: str, each: int) -> list[Variant]:
+    """Return at most ``each`` mutants of a kernel file by each operator, without duplicates.
+
+    What a mutant replaces is whole lines, which occur once in the file.
+    """
     source = Source(text)
-    found: dict[str, Mutant] = {}
+    found: dict[str, Variant] = {}
     for operator in OPERATORS:
         mutants = (_mutant(text, edit) for edit in operator(source))
         new = (m for m in mutants if text.replace(m.find, m.replace) not in found)
         for mutant in islice(new, each):
             found[text.replace(mutant.find, mutant.replace)] = mutant
     names: dict[str, int] = {}
-    return [Mutant(_numbered(m.name, names), m.find, m.replace) for m in found.values()]
+    return [structs.replace(mutant, name=_numbered(mutant.name, names)) for mutant in found.values()]
 
 
 def _numbered(name: str, names: dict[str, int]) -> str:
@@ -56,7 +52,7 @@ def _numbered(name: str, names: dict[str, int]) -> str:
     return name if names[name] == 1 else f"{name} (place {names[name]})"
 
 
-def _mutant(text: str, edit: Edit) -> Mutant:
+def _mutant(text: str, edit: Edit) -> Variant:
     """Return a mutant whose ``find`` is whole lines. Preceding lines are added until the text is unique."""
     first = text.rfind("\n", 0, edit.start) + 1
     last = text.find("\n", edit.end)
@@ -65,7 +61,8 @@ def _mutant(text: str, edit: Edit) -> Mutant:
         first = text.rfind("\n", 0, first - 1) + 1
     code = text[first:last].lstrip()
     first = last - len(code) if text.count(code) == 1 else first
-    return Mutant(edit.name, text[first:last], text[first : edit.start] + edit.new + text[edit.end : last])
+    new = text[first : edit.start] + edit.new + text[edit.end : last]
+    return Variant(name=edit.name, find=text[first:last], replace=new)
 
 
 def _conditions(source: Source) -> Iterator[tuple[str, int, int]]:

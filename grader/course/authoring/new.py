@@ -18,46 +18,26 @@ from grader.course.manifest import FILE, WANTED
 from grader.setup.errors import GraderError
 from grader.setup.files import replace_file
 
-KERNEL = """\
+SOLUTION = """\
 // {title}.
 //
 //   x, out: [n]
 #include <cuda_runtime.h>
 
 __global__ void {name}_kernel(const float* x, float* out, int n) {{
-    // TODO: {kernel}
+    // TODO: solve it
 }}
 
 extern "C" void {name}(const float* x, float* out, int n, cudaStream_t stream) {{
-    // TODO: {launcher}
+    // TODO: solve it
 }}
 """
 GIVEN = {
-    "implement": "what one thread does",
     "debug": "the whole kernel, with one realistic fault",
     "optimize": "the whole kernel, correct, but it misses a bar of the stage efficient",
 }
-"""The content of the skeleton, by kind of exercise."""
+"""The content of the skeleton of an exercise that gives the learner a whole kernel."""
 
-TASK = '''
-
-def {name}_reference(x):
-    """TODO: what out must be, in float64."""
-    raise NotImplementedError("the reference is not written yet")
-
-
-{name} = Exercise(
-    summary="",
-    launchers="void {name}(const float* x, float* out, int n, cudaStream_t stream)",
-    inputs={{"x": Input("n")}},
-    outputs={{"out": Output("n")}},
-    reference={name}_reference,
-    cases=[
-        Case("no element", n=0),
-        Case("a random size", n=between(2, 3000)),
-    ],
-)
-'''
 TASK_NAMES = ("Case", "Exercise", "Input", "Output", "between")
 HINTS = "# The hints that `grader hint` shows, one more each time: a nudge, the idea, nearly the code.\n"
 MISTAKES = "# Wrong kernels of {name}, each the solution with one realistic fault. CONTRIBUTING.md has an example.\n"
@@ -100,20 +80,15 @@ def new_exercise(
 ) -> list[Path]:
     """Write an exercise DAY/NAME: its entry in course.toml, and all its files. Return the files.
 
-    ``solved`` is the text of a finished solution, from which the skeleton and the description are made. If tasks.py
-    already describes the exercise, that description stays.
+    ``solved`` is the text of a finished solution; by default a template. The skeleton and the description are made from
+    it. If tasks.py already describes the exercise, that description stays.
     """
     day, variable = _named(course, name)
     title = _title(title)
     folder = course.root / "exercises" / day.folder
-    about = {"name": variable, "title": title}
-    skeleton = KERNEL.format(
-        kernel=GIVEN[kind], launcher="start the kernel on the stream; if n is 0, do nothing", **about
-    )
-    solution = solved or KERNEL.format(kernel="solve it", launcher="solve it", **about)
-    task = from_solution.task(solved, variable) if solved else TASK.format(name=variable)
-    if solved:
-        skeleton = from_solution.skeleton(solved) if kind == "implement" else f"// TODO: {GIVEN[kind]}\n{solved}"
+    solution = solved or SOLUTION.format(name=variable, title=title)
+    task = from_solution.task(solution, variable)
+    skeleton = from_solution.skeleton(solution) if kind == "implement" else f"// TODO: {GIVEN[kind]}\n{solution}"
     new = {
         folder / f"{variable}.cu": skeleton,
         course.root / "solutions" / day.folder / f"{variable}.cu": solution,

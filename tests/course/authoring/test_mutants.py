@@ -9,7 +9,7 @@ import pytest
 from grader.cli.dev_wrong import tried_with
 from grader.course import Course, Entry
 from grader.course.authoring import from_solution, mutants
-from grader.course.authoring.mistakes import read_mistakes
+from grader.course.authoring.mistakes import Variant, read_mistakes
 from grader.verdict import BarResult, CaseResult, Stage, Verdict
 from tests.course.authoring.conftest import ROOT
 
@@ -103,7 +103,7 @@ def verdict(stage: str, case: str = "", bar: str = "") -> Verdict:
     ],
 )  # fmt: skip
 def test_what_is_kept(verdicts: list[Verdict], stages: tuple[str, ...], says: str, why: str) -> None:
-    tried = tried_with(mutants.Mutant("m", "a", "b"), verdicts)
+    tried = tried_with(Variant(name="m", find="a", replace="b"), verdicts)
     assert tried.why == why
     assert (tried.mistake.stages, tried.mistake.says) == (stages, says) if stages else tried.mistake is None
 
