@@ -24,7 +24,7 @@ from grader.cli.messages import (
 )
 from grader.cli.options import Device, JsonOut
 from grader.course import Course, Entry
-from grader.course.catalog import kernel_file
+from grader.course.catalog import file_to_grade
 from grader.course.learner import pristine
 from grader.course.learner.progress import ProgressFile
 from grader.course.manifest import SUFFIXES
@@ -84,7 +84,7 @@ def command(
             raise GraderError(f"{exercise} and --file {file} are both files", "Give only one of the two files.")
         file = given
         print_note(f"{exercise} is graded as the exercise {entry.name}, not {shown_path(entry.skeleton)}")
-    graded = kernel_file(entry, file)
+    graded = file_to_grade(entry, file)
     must_be_writable(json_out, junit_out, html_out)
     if again and device != "cuda":
         raise GraderError("--again measures times again, and only a real GPU has times", "Add --device cuda.")

@@ -300,7 +300,7 @@ def find(name: str, root: Path | None = None) -> Entry:
     return Course(root).find(name)
 
 
-def kernel_file(exercise: Entry | Exercise, file: str | Path | None) -> Path:
+def file_to_grade(exercise: Entry | Exercise, file: str | Path | None) -> Path:
     """Return the path of the file to grade or time, by default the learner's; raise GraderError if there is none."""
     if file is not None:
         path, hint = Path(file), "Check the path. The option --file names the kernel file."

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import grader
 from grader.course import Course, Entry
-from grader.course.catalog import kernel_file
+from grader.course.catalog import file_to_grade
 from grader.course.manifest import FILE, OF_PYTHON
 from grader.course.puzzles import Puzzle
 from grader.course.python_task import PythonExercise
@@ -66,7 +66,7 @@ def run_check(
     device = options.device
     started = time.monotonic()
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
-    path = kernel_file(entry, file)
+    path = file_to_grade(entry, file)
     wanted = _stages(options.stages, device)
     peak = find_gpu(options.gpu)
     verdict = Verdict(

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from grader.course import Course, Entry, course_root
-from grader.course.catalog import kernel_file
+from grader.course.catalog import file_to_grade
 from grader.course.task import (
     ITEM_BYTES,
     Case,
@@ -318,18 +318,18 @@ def test_a_bad_description_is_refused(changes: dict, says: str) -> None:
 
 def test_the_file_to_grade(course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = course.exercises[0]
-    assert kernel_file(entry, None) == entry.skeleton and kernel_file(entry, str(entry.skeleton)) == entry.skeleton
+    assert file_to_grade(entry, None) == entry.skeleton and file_to_grade(entry, str(entry.skeleton)) == entry.skeleton
     with pytest.raises(GraderError, match="is a folder, not a kernel file"):
-        kernel_file(entry, tmp_path)
+        file_to_grade(entry, tmp_path)
     with pytest.raises(GraderError, match=r"there is no file .*none\.cu"):
-        kernel_file(entry, tmp_path / "none.cu")
+        file_to_grade(entry, tmp_path / "none.cu")
 
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(GraderError, match="cannot be read: Permission denied"):
-        kernel_file(entry, None)
+        file_to_grade(entry, None)
 
 
 def test_entries_know_their_files(course: Course) -> None:

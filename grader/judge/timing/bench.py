@@ -33,7 +33,7 @@ from typing import Any
 import msgspec
 
 from grader.course import Course, Entry
-from grader.course.catalog import kernel_file
+from grader.course.catalog import file_to_grade
 from grader.course.inputs import named
 from grader.course.task import Call, Case, Exercise
 from grader.execution.build.build import compile_kernel
@@ -115,7 +115,7 @@ def bench(
         jail: the kernel's sandbox on a GPU; by default none, so the kernel has the user's rights.
     """
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
-    path = kernel_file(entry, file)
+    path = file_to_grade(entry, file)
     task = entry.load() if isinstance(entry, Entry) else entry
     say = on_progress or (lambda text: None)
     if device == "cuda":
