@@ -166,10 +166,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise GraderError(f"{path} is not TOML: {error}", "Correct that line, or the one before it.") from error
 
 
-Kind = TypeVar("Kind")
+Record = TypeVar("Record")
 
 
-def read_record(path: Path, kind: type[Kind], hint: str) -> Kind:
+def read_record(path: Path, kind: type[Record], hint: str) -> Record:
     """Return the data of a TOML file as a record; raise GraderError with the hint if the data does not fit."""
     try:
         return msgspec.convert(read_toml(path), kind)
