@@ -27,7 +27,6 @@ from grader.classroom.attempts import Attempts
 from grader.classroom.executor import Died, Outcome
 from grader.classroom.jobs import Job
 from grader.course import Course
-from grader.execution.runner import tiers
 from grader.setup import shipped
 from grader.setup.errors import GraderError
 
@@ -182,12 +181,8 @@ def grade_here(job: Job, digest: str, unsafe: bool, grade: worker.Grade) -> byte
     if jobs.code_digest() != digest:
         raise GraderError("a node of the cluster has a different grader", "Remove grader from its PYTHONPATH.")
     worker.save_time()
-    held = tiers.in_force()
-    if held.tier == "none" and not unsafe:
-        raise GraderError(
-            "a node of the cluster has no sandbox: submissions could read and change everything that Ray's user can",
-            f"{held.explanation.strip()}\n--unsafe grades anyway.",
-        )
+    danger = "submissions could read and change everything that Ray's user can"
+    worker.require_sandbox(unsafe, f"a node of the cluster has no sandbox: {danger}")
     return local.answer(grade, dataclasses.replace(job, root=root, then=None))
 
 

@@ -14,7 +14,7 @@ from grader.classroom.records import could_not_grade
 from grader.classroom.submissions import Submission
 from grader.course import Course
 from grader.setup.errors import GraderError
-from grader.setup.files import write_file
+from grader.setup.files import read_file, write_file
 
 FILE = "grades.json"
 FORMAT = 1
@@ -57,9 +57,7 @@ def load(out: Path) -> GradeBook:
     path = out / FILE
     hint = f"Name the folder that `grader grade FOLDER --out {out}` wrote."
     try:
-        book = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), GradeBook)
-    except OSError as error:
-        raise GraderError(f"{path} cannot be read: {error.strerror}", hint) from error
+        book = msgspec.convert(json.loads(read_file(path, hint)), GradeBook)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise GraderError(f"{path} is not a valid grades.json: {error}", hint) from error
     if book.format != FORMAT:

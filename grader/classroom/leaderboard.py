@@ -8,7 +8,7 @@ measurements.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from grader.classroom.stored import Stored
 from grader.verdict import Verdict
@@ -18,7 +18,6 @@ from grader.verdict import Verdict
 class Row:
     """One row of a leaderboard."""
 
-    rank: int
     name: str
     value: float
     """Bytes, or microseconds."""
@@ -26,6 +25,7 @@ class Row:
     """Bytes relative to the minimum of the exercise."""
     error: float | None = None
     """The standard error of a time."""
+    rank: int = 0
 
 
 @dataclass
@@ -53,17 +53,16 @@ def boards(students: Iterable[Stored]) -> list[Board]:
 
 def _board(exercise: str, entries: list[tuple[str, Verdict]]) -> Board:
     board = Board(exercise, entries[0][1].title, len(entries))
-    traffic: list[tuple[float, str, float | None, float | None]] = []
-    times: dict[str, list[tuple[float, str, float | None, float | None]]] = {}
+    times: dict[str, list[Row]] = {}
     for name, verdict in entries:
         if not name:
             continue
         counted = traffic_of(verdict)
         if counted is not None:
-            traffic.append((counted[0], name, counted[1], None))
+            board.traffic.append(Row(name, counted[0], ratio=counted[1]))
         for size, microseconds, error in times_of(verdict):
-            times.setdefault(size, []).append((microseconds, name, None, error))
-    board.traffic = _ranked(traffic)
+            times.setdefault(size, []).append(Row(name, microseconds, error=error))
+    board.traffic = _ranked(board.traffic)
     board.times = [(size, _ranked(rows)) for size, rows in times.items()]
     return board
 
@@ -92,8 +91,8 @@ def times_of(verdict: Verdict) -> list[tuple[str, float, float | None]]:
     ]
 
 
-def _ranked(entries: list[tuple[float, str, float | None, float | None]]) -> list[Row]:
-    """Rank the rows; equal values share a rank."""
-    entries.sort(key=lambda entry: entry[:2])
-    values = [entry[0] for entry in entries]
-    return [Row(values.index(value) + 1, name, value, ratio, error) for value, name, ratio, error in entries]
+def _ranked(rows: list[Row]) -> list[Row]:
+    """Sort the rows and set their ranks; equal values share a rank."""
+    values = sorted(row.value for row in rows)
+    ranked = [replace(row, rank=values.index(row.value) + 1) for row in rows]
+    return sorted(ranked, key=lambda row: (row.rank, row.name))

@@ -24,7 +24,6 @@ All of it is checked before grading starts. Verdicts do not change: grades are c
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +34,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from grader.classroom.csv_files import read_csv
 from grader.classroom.submissions import MOODLE
 from grader.course import Course
 from grader.setup.errors import GraderError
@@ -256,12 +256,9 @@ def _stage_points(
 def _times(late: Late, path: Path, where: str) -> dict[str, datetime | None]:
     hint = "Write a CSV file with the columns student and submitted: ann,2026-11-01T20:15:00+01:00"
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.reader(file))
-    except OSError as error:
-        raise GraderError(f"{where}: {path} cannot be read: {error.strerror}", hint) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise GraderError(f"{where}: {path} is not a CSV file in UTF-8: {error}", hint) from error
+        rows = read_csv(path, hint)
+    except GraderError as error:
+        raise GraderError(f"{where}: {error.message}", hint) from error
     if rows and {PARTICIPANT, LAST_MODIFIED} <= set(rows[0]):
         return _times_of_worksheet(late, rows, f"{where}: {path}")
     if not rows or [cell.strip() for cell in rows[0][:2]] != ["student", "submitted"]:

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.classroom.store import Store
+from grader.classroom.store import Plan, Store
 
 RECENT = 300.0
 """The period in seconds over which the rate is measured."""
@@ -16,15 +16,18 @@ RECENT = 300.0
 class Status:
     """The progress of the run that writes to a folder of results."""
 
+    plan: Plan
     running: bool
-    executor: str
-    students: int
-    jobs: int
     done: int
     by_exercise: dict[str, tuple[int, int]]
     """Finished jobs and all jobs of each exercise."""
     per_second: float
     """Recent jobs per second; 0 if none finished recently."""
+
+    @property
+    def jobs(self) -> int:
+        """Return the number of all jobs."""
+        return len(self.plan.jobs)
 
     @property
     def seconds_left(self) -> float | None:
@@ -44,4 +47,4 @@ def status(out: Path, now: float | None = None) -> Status:
         ready, total = by_exercise.get(name, (0, 0))
         by_exercise[name] = ready + (key in done), total + 1
     rate = recent / (now - since) if now > since else 0.0
-    return Status(store.running(), plan.executor, plan.students, len(plan.jobs), len(done), by_exercise, rate)
+    return Status(plan, store.running(), len(done), by_exercise, rate)

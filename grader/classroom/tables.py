@@ -7,13 +7,12 @@ a new cell.
 
 from __future__ import annotations
 
-import csv
-import io
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from grader.classroom.csv_files import table
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.incidents import LOG
 from grader.classroom.records import printable
@@ -66,11 +65,8 @@ def _notes(result: dict[str, Any]) -> list[str]:
 
 def write_csv(path: Path, rows: Iterable[Iterable[str | float]]) -> None:
     """Write a table atomically."""
-    text = io.StringIO()
-    table = csv.writer(text, quoting=csv.QUOTE_ALL)
-    for row in rows:
-        table.writerow([no_formula(cell) if isinstance(cell, str) else f"{cell:g}" for cell in row])
-    write_file(path, text.getvalue())
+    cells = ([no_formula(cell) if isinstance(cell, str) else f"{cell:g}" for cell in row] for row in rows)
+    write_file(path, table(cells))
 
 
 def no_formula(text: str) -> str:

@@ -20,6 +20,7 @@ from grader.classroom.instructor import with_hidden_cases
 from grader.classroom.jobs import Job
 from grader.course import Course, Entry
 from grader.execution.jail.staging import own_folder
+from grader.execution.runner import tiers
 from grader.setup.errors import GraderError
 from grader.verdict import ERROR, Stage, Verdict
 
@@ -46,6 +47,14 @@ def save_time() -> None:
     torch.set_num_threads(1)
     cases.CHILDREN = 1
     cases.MOST_TIMEOUTS = 1
+
+
+def require_sandbox(unsafe: bool, danger: str, option: str = "--unsafe") -> bool:
+    """Return whether submissions run in a sandbox here. If not and not ``unsafe``, raise GraderError(``danger``)."""
+    held = tiers.in_force()
+    if held.tier == "none" and not unsafe:
+        raise GraderError(danger, f"{held.explanation.strip()}\n{option} grades anyway.")
+    return held.tier != "none"
 
 
 def in_utf8(content: bytes) -> bytes:

@@ -90,7 +90,7 @@ def command(
     from grader.classroom.records import could_not_grade
     from grader.classroom.session import Session
     from grader.classroom.submissions import find_submissions
-    from grader.execution.runner import tiers
+    from grader.classroom.worker import require_sandbox
 
     course = Course()
     names = tuple(course.find(name).name for name in exercise or [])
@@ -99,13 +99,8 @@ def command(
     submissions = find_submissions(folder)
     instructions.policy.check_class(submission.student for submission in submissions)
     _apart(out, folder)
-    held = tiers.in_force()  # the tier of this machine; each node of a cluster checks its own
-    if held.tier == "none" and not unsafe:
-        raise GraderError(
-            "there is no sandbox here: submissions would run with your rights, and could change all your files",
-            f"{held.explanation.strip()}\n--unsafe grades anyway.",
-        )
-    if held.tier == "none":
+    danger = "there is no sandbox here: submissions would run with your rights, and could change all your files"
+    if not require_sandbox(unsafe, danger):  # on this machine; each node of a cluster checks its own
         print_note("graded without a sandbox, as --unsafe requests")
 
     def ray() -> Executor:
@@ -207,10 +202,10 @@ def _status(out: Path) -> int:
     elif not found.running:
         state = "stopped; run the same `grader grade` to continue"
     elif found.seconds_left is None:
-        state = f"running on {found.executor}; nothing was finished recently"
+        state = f"running on {found.plan.executor}; nothing was finished recently"
     else:
         ends = words.duration(found.seconds_left)
-        state = f"running on {found.executor}, {found.per_second:.2g} kernels a second, about {ends} left"
+        state = f"running on {found.plan.executor}, {found.per_second:.2g} kernels a second, about {ends} left"
     console.print(f"{found.done} of {words.count(found.jobs, 'kernel')} graded, {state}", markup=False, soft_wrap=True)
     for name, (done, total) in found.by_exercise.items():
         console.print(f"  {done:>6} of {total:>6}  {name}", markup=False, soft_wrap=True)

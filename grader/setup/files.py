@@ -1,4 +1,4 @@
-"""Writes files whole or not at all."""
+"""Reads files, and writes them whole or not at all."""
 
 from __future__ import annotations
 
@@ -48,6 +48,14 @@ def _replace_or_overwrite(path: Path, data: bytes) -> None:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY) or not path.is_file():
             raise
         path.write_bytes(data)
+
+
+def read_file(path: Path, hint: str = "") -> bytes:
+    """Return the content of a file; raise GraderError if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise GraderError(f"{path} cannot be read: {error.strerror}", hint) from error
 
 
 def make_folder(path: Path) -> None:

@@ -194,7 +194,7 @@ def test_progress(tmp_path: Path, capsys) -> None:
         store.write(key, b"{}")
         os.utime(tmp_path / FOLDER / f"{key}.json", (when, when))
     found = status(tmp_path, now=1100.0)
-    assert (found.done, found.jobs, found.students, found.running) == (2, 4, 3, False)
+    assert (found.done, found.jobs, found.plan.students, found.running) == (2, 4, 3, False)
     assert found.by_exercise == {"day/one": (1, 1), "day/two": (1, 3)}
     assert found.per_second == pytest.approx(0.02) and found.seconds_left == pytest.approx(100)
     assert status(tmp_path, now=1340.0).per_second == pytest.approx(1 / 300)

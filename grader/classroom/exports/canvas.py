@@ -18,8 +18,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from grader.classroom.csv_files import read_table, table
 from grader.classroom.exports.feedback import Export, gradable, page
-from grader.classroom.exports.tables import points, read_table, table
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import Grade
 from grader.course.learner.zipped import zipped
@@ -54,7 +54,7 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
             raise _two_grades(by_key[number], by_key[name])
         grade = by_key.get(number) or by_key.get(name)
         if grade is not None and number:
-            written.append([*(row[index] for index in kept), points(grade.total)])
+            written.append([*(row[index] for index in kept), f"{grade.total:g}"])
             found.add(grade.folder)
     made.graded = len(found)
     made.left_out += [f"{grade.student!r} is not in {gradebook.name}" for grade in grades if grade.folder not in found]
@@ -69,7 +69,7 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
             feedback[_plain(grade.submission)] = zipped({"feedback.html": page(out, grade)})
         elif _numbers(grade):
             loose.append(grade.student)
-    files = {"canvas-grades.csv": table(written)}
+    files: dict[str, str | bytes] = {"canvas-grades.csv": table(written)}
     if feedback:
         files["canvas-feedback.zip"] = zipped(feedback)
         if loose:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import Grade
-from grader.setup.errors import GraderError
+from grader.setup.files import read_file
 
 
 @dataclass
@@ -30,10 +30,5 @@ def gradable(book: GradeBook, export: Export) -> list[Grade]:
 
 def page(out: Path, grade: Grade) -> bytes:
     """Return the student's feedback.html."""
-    path = out / grade.folder / "feedback.html"
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise GraderError(
-            f"{path} cannot be read: {error.strerror}", "Run the same `grader grade` again to write missing files."
-        ) from error
+    hint = "Run the same `grader grade` again to write missing files."
+    return read_file(out / grade.folder / "feedback.html", hint)

@@ -28,6 +28,7 @@ from grader.classroom.records import could_not_grade, printable
 from grader.classroom.session import Session
 from grader.classroom.stored import Stored, stored
 from grader.classroom.submissions import Submission, read_submission
+from grader.classroom.worker import require_sandbox
 from grader.course import Course
 from grader.report.terminal import as_text
 from grader.setup.errors import GraderError
@@ -58,8 +59,6 @@ def main(arguments: Sequence[str]) -> int:
 
 def run(root: Path) -> None:
     """Grade the submission below Gradescope's folder."""
-    from grader.execution.runner import tiers
-
     began = time.monotonic()
     source = root / "source"
     course = Course(source / COURSE)
@@ -68,11 +67,8 @@ def run(root: Path) -> None:
     if (source / INSTRUCTOR).is_file():
         instructions = read_instructions(source / INSTRUCTOR, course)
     handed_in = _handed_in(instructions.policy, _metadata(root / "submission_metadata.json"))
-    if tiers.in_force().tier == "none" and not settings.unsafe:
-        raise GraderError(
-            "there is no sandbox: a submission could read the instructor's file and write its own results",
-            f"{tiers.in_force().explanation.strip()}\n`grader export gradescope --unsafe` grades anyway.",
-        )
+    danger = "there is no sandbox: a submission could read the instructor's file and write its own results"
+    require_sandbox(settings.unsafe, danger, "`grader export gradescope --unsafe`")
     submission = read_submission("submission", root / "submission")
     with tempfile.TemporaryDirectory() as folder:
         session = Session(course, [submission], Path(folder), instructions, tuple(settings.exercises), workers=1)

@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from grader.classroom.csv_files import read_table, table
 from grader.classroom.exports.feedback import Export, gradable, page
-from grader.classroom.exports.tables import points, read_table, table
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import Grade
 from grader.classroom.submissions import MOODLE
@@ -86,7 +86,7 @@ def _fresh(by_number: dict[str, Grade], made: Export) -> list[list[str]]:
     """
     rows = [["Identifier", "Full name", "Grade", "Last modified (grade)"]]
     for number, grade in sorted(by_number.items(), key=lambda item: int(item[0])):
-        rows.append([f"Participant {number}", no_formula(_name(grade)), points(grade.total), "-"])
+        rows.append([f"Participant {number}", no_formula(_name(grade)), f"{grade.total:g}", "-"])
         made.graded += 1
     return rows
 
@@ -106,10 +106,10 @@ def _filled(path: Path, by_number: dict[str, Grade], made: Export) -> list[list[
         limit = _number_in(row[most]) if most >= 0 else None
         if limit is not None and grade.total > limit:
             raise GraderError(
-                f"{path}: {row[identifier]} has {points(grade.total)} points, but the assignment allows only {limit:g}",
+                f"{path}: {row[identifier]} has {grade.total:g} points, but the assignment allows only {limit:g}",
                 "Moodle would ignore the row. Set the assignment's maximum grade, then download the worksheet again.",
             )
-        row[column] = points(grade.total)
+        row[column] = f"{grade.total:g}"
         made.graded += 1
     made.left_out += [f"{grade.student!r} is not in {path.name}" for grade in left.values()]
     return rows
@@ -124,7 +124,7 @@ def _number_in(text: str) -> float | None:
 
 def _gradebook(by_email: dict[str, Grade], target: Path, made: Export) -> None:
     rows = [["Email address", "Grade"]]
-    rows += [[no_formula(email), points(grade.total)] for email, grade in sorted(by_email.items())]
+    rows += [[no_formula(email), f"{grade.total:g}"] for email, grade in sorted(by_email.items())]
     made.graded = len(by_email)
     write_file(target / "moodle-gradebook.csv", table(rows))
     made.files.append(target / "moodle-gradebook.csv")

@@ -1,0 +1,37 @@
+"""Read and write CSV files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from grader.setup.errors import GraderError
+from grader.setup.files import read_file
+
+
+def read_csv(path: Path, hint: str) -> list[list[str]]:
+    """Return the rows of a file; ``hint``: where to get such a file."""
+    content = read_file(path, hint)
+    try:
+        return list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise GraderError(f"{path} is not a CSV file in UTF-8: {error}", hint) from error
+
+
+def read_table(path: Path, columns: Sequence[str], hint: str) -> list[list[str]]:
+    """Return the rows of a file whose first row has all of ``columns``, all rows of equal length."""
+    rows = [row for row in read_csv(path, hint) if row]
+    missing = [column for column in columns if not rows or column not in rows[0]]
+    if missing:
+        raise GraderError(f"{path} has no column {missing[0]!r}", hint)
+    width = len(rows[0])
+    return [row + [""] * (width - len(row)) for row in rows]
+
+
+def table(rows: Iterable[Iterable[str]]) -> str:
+    """Return the content of a CSV file with these rows. Each cell is quoted."""
+    text = io.StringIO()
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerows(rows)
+    return text.getvalue()
