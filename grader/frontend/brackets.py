@@ -16,19 +16,22 @@ def unpaired(source: Source) -> RewriteError | None:
     """Return an error at the first unmatched bracket; None if all brackets match, or if macros contain brackets."""
     if any(token.text in _PAIRS or token.text in _PAIRS.values() for macro in source.macros for token in macro.body):
         return None
-    opened: list[tuple[Token, str]] = []  # the open brackets, each with the token before it
+    # The open brackets, with the token before each and the first token of its statement.
+    opened: list[tuple[Token, str, Token]] = []
     outdented: Token | None = None
-    before = ""
+    before, statement = "", None
     for token in source.tokens:
+        if statement is None or before in ("{", "}", ";"):
+            statement = token
         if token.text in _PAIRS and token.kind == "mark":
-            opened.append((token, before))
+            opened.append((token, before, statement))
         elif token.text in _PAIRS.values() and token.kind == "mark":
             if not opened:
                 return source.error(token, f"'{token.text}' closes no bracket")
-            first, _ = opened.pop()
+            first, _, outer = opened.pop()
             if _PAIRS[first.text] != token.text:
                 return _never_closed(source, first)
-            if outdented is None and _begins_line(source, token) and _indent(source, token) < _indent(source, first):
+            if outdented is None and _begins_line(source, token) and _indent(source, token) < _indent(source, outer):
                 outdented = first
         elif token.text == ";" and opened and opened[-1][0].text != "{" and opened[-1][1] != "for":
             return _never_closed(source, opened[-1][0])

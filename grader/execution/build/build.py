@@ -41,7 +41,6 @@ from grader.simulator import hooks, library
 KERNEL_LIBRARY = "kernel.so"
 _MESSAGES = "messages.txt"
 _EXPORTS = Path(__file__).parent / "exports.map"
-_THUNKS = "launchers"  # compiler messages use this as the file name of the generated entry points
 
 _CPU_FLAGS = (
     "-std=c++17",
@@ -429,7 +428,12 @@ def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototyp
     if program:
         # C++ forbids calling main, so it is renamed.
         parts.append("#define main grader_program\n")
-    parts += [line_directive(1, path.name), text, "" if text.endswith("\n") else "\n", line_directive(1, _THUNKS)]
+    parts += [
+        line_directive(1, path.name),
+        text,
+        "" if text.endswith("\n") else "\n",
+        line_directive(1, diagnostics.THUNKS),
+    ]
     parts += [_thunk(launcher, first) for launcher in launchers if launcher.name != "main"]
     if program:
         parts.append(_program_thunk(original, first))

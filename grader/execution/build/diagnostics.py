@@ -13,14 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.frontend.brackets import unpaired
 from grader.frontend.messages import CompilerMessage
 from grader.frontend.rewrite_error import RewriteError
+from grader.frontend.tokens import Source
 from grader.setup.errors import BuildError
 
 if TYPE_CHECKING:
     from grader.frontend.edits import Rewritten
     from grader.frontend.toolchain.compilers import Compiler
 
+THUNKS = "launchers"
+"""The file name that compiler messages use for the generated entry points, which follow the learner's text."""
 _SHOWN = 8  # the most errors that are shown
 _NOTES = 4  # the most notes that are shown for an error
 
@@ -47,11 +51,27 @@ def explain(output: str, path: Path, original: str, rewritten: Rewritten | None,
     errors = [d for d in found if d.severity == "error"]
     if not errors:
         return CompileError(_unexplained(output, path, compiler), _hint_for_output(output))
+    if bracket := _unpaired_bracket(path, original):
+        return bracket
     shown = errors[:_SHOWN]
     text = "\n".join(map(str, shown))
     if len(errors) > len(shown):
         text += f"\n... and {len(errors) - len(shown)} more errors"
     return CompileError(text, _hint(shown, rewritten is not None), tuple(found))
+
+
+def _unpaired_bracket(path: Path, original: str) -> CompileError | None:
+    """Return an error about an unmatched bracket, which explains the compiler's messages; None if all brackets match.
+
+    The branches of an ``#if`` may contain different brackets. So in a file with branches, the compiler's messages count.
+    """
+    if _BRANCH.search(original):
+        return None
+    problem = unpaired(Source(original))
+    if problem is None:
+        return None
+    message = located(path, problem)
+    return CompileError(message.message, message.hint, message.diagnostics)
 
 
 def read_messages(output: str, path: Path, original: str, rewritten: Rewritten | None) -> list[CompilerMessage]:
@@ -62,7 +82,9 @@ def read_messages(output: str, path: Path, original: str, rewritten: Rewritten |
     for diagnostic in found:
         unique.setdefault((diagnostic.severity, diagnostic.line, diagnostic.message), diagnostic)
     order = {"error": 0, "warning": 1}
-    return sorted(unique.values(), key=lambda d: order.get(d.severity, 2))
+    messages = sorted(unique.values(), key=lambda d: order.get(d.severity, 2))
+    # An error in the generated entry points is a consequence of an error in the learner's text, if there is one.
+    return [d for d in messages if d.file != THUNKS] or messages
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -84,6 +106,7 @@ _LINKER = re.compile(
     r"^(?:\S*?(?P<file>[^/\s:(]+)):(?:(?P<line>[0-9]{1,9})|\([^)]*\)): (?P<text>undefined reference to .*)$"
 )
 _PTXAS = re.compile(r"^ptxas (?:(?P<where>.*), line \d+; )?(?P<kind>error|fatal)\s*: (?P<text>.*)$")
+_BRANCH = re.compile(r"^[ \t]*#[ \t]*(?:if|el)", re.MULTILINE)
 _INTERNAL = re.compile(r"internal compiler error|PLEASE submit a bug report|died due to signal", re.IGNORECASE)
 _LONGEST = 2000
 """The characters of an output line that are parsed; the rest is ignored, since a compiler may quote a long line."""

@@ -194,6 +194,35 @@ def test_a_fence_of_markdown_is_recognized() -> None:
     assert "stray '`' in program" in problem.message and "Markdown" in problem.hint
 
 
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (SOURCE.replace("zero);\n}", "zero);\n"), 2),
+        (SOURCE.replace("zero);\n}", "zero);\n").replace("int n, cuda", "int n,\n                   cuda"), 2),
+        (SOURCE[: SOURCE.index(", 3);")], 6),
+        (SOURCE.replace("fmax(x[i], zero)", "fmax(x[i], zero"), 4),
+    ],
+    ids=["no closing brace", "a parameter list of two lines", "saved half-way", "no closing parenthesis"],
+)
+def test_a_bracket_that_is_never_closed_replaces_its_consequences(source: str, line: int) -> None:
+    problem = explain("relu.cu:6:8: error: expected unqualified-id before string constant\n", PATH, source, None, GXX)
+    (only,) = problem.diagnostics
+    assert (only.line, only.file) == (line, "relu.cu")
+    assert "is never closed" in only.message and problem.hint.startswith("Add the missing")
+
+
+def test_brackets_in_the_branches_of_an_if_are_not_compared() -> None:
+    branches = "#if SIM\nvoid f() {\n#else\nvoid f(int) {\n#endif\n}\n"
+    assert explained("relu.cu:4:34: error: 'zero' was not declared\n", SOURCE + branches).startswith("relu.cu:4:34")
+
+
+def test_errors_in_generated_entry_points_are_left_out_after_another_error() -> None:
+    generated = "launchers:1:8: error: expected unqualified-id before string constant\n"
+    found = read_messages(f"{generated}relu.cu:4:34: error: 'zero' was not declared\n", PATH, SOURCE, None)
+    assert [(d.file, d.line) for d in found] == [("relu.cu", 4)]
+    assert read_messages(generated, PATH, SOURCE, None)
+
+
 def test_a_message_without_a_place():
     assert str(CompilerMessage("error", "broken")) == "error: broken"
 
