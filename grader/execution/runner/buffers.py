@@ -25,10 +25,10 @@ MOST_REPORT = 32 << 20
 
 _ALL = -1
 _POISON = {
-    "f64": (~2, 0x7FF8 << 48 | 1),
-    "f32": (~2, 0x7FC00000 | 1),
-    "f16": (~2, 0x7E00 | 1),
-    "bf16": (~2, 0x7FC0 | 1),
+    "f64": (~(1 << 51), 0x7FF << 52 | 1),
+    "f32": (~(1 << 22), 0x7F800001),
+    "f16": (~(1 << 9), 0x7C01),
+    "bf16": (~(1 << 6), 0x7F81),
     "i64": (0x1FFFFFFFFFFFFFFF, 0x6000000000000000),
     "i32": (0x1FFFFFFF, 0x60000000),
     "u32": (0x1FFFFFFF, 0x60000000),
@@ -36,8 +36,9 @@ _POISON = {
 }
 """Masks of the random bits to keep and of the bits to set in each element of an output's poison.
 
-A floating-point number becomes a NaN whose bit 0 is set and whose bit 1 is not: arithmetic does not yield such a NaN
-(but, in float16, 0x7e00 and 0x7fff). An integer becomes so large that, as an index, it is far out of bounds.
+A floating-point number becomes a signaling NaN: the first bit of its fraction is 0. Arithmetic yields only quiet NaNs,
+also from this one, so a kernel that adds to the output changes it. An integer becomes so large that, as an index, it is
+far out of bounds.
 """
 
 

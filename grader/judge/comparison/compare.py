@@ -103,7 +103,7 @@ def compare(
     systematic = actual.is_floating_point() and not result.norm_error <= result.norm_tolerance
     result.passed = result.wrong == 0 and not systematic
     if not result.passed and explained:
-        result.worst = _worst(got, want, error, ratio, unwritten & wrong)
+        result.worst = _worst(got, want, error, ratio, unwritten & wrong, min(WORST, result.wrong or WORST))
         result.diagnosis = diagnose(got, want, wrong, unwritten & wrong, allowed, inputs or {})
         if result.diagnosis and not result.diagnosis.name:
             result.diagnosis.name = name
@@ -174,13 +174,13 @@ def _largest(values: Any) -> float:
     return float(torch.nan_to_num(values, nan=math.inf, posinf=math.inf).max())
 
 
-def _worst(got: Any, want: Any, error: Any, ratio: Any, unwritten: Any) -> list[WorstElement]:
-    """Return the ``WORST`` elements whose errors are largest relative to the allowed error, in that order."""
+def _worst(got: Any, want: Any, error: Any, ratio: Any, unwritten: Any, most: int) -> list[WorstElement]:
+    """Return the ``most`` elements whose errors are largest relative to the allowed error, in that order."""
     import torch
 
     flat = torch.nan_to_num(ratio, nan=math.inf, posinf=math.inf).flatten()
     order = torch.sort(flat, descending=True, stable=True).indices if flat.numel() < 100_000 else None
-    chosen = order[:WORST] if order is not None else torch.topk(flat, WORST).indices
+    chosen = order[:most] if order is not None else torch.topk(flat, most).indices
     worst = []
     for position in chosen.tolist():
         if float(flat[position]) == 0:

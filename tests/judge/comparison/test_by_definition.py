@@ -122,7 +122,9 @@ def test_the_worst_elements_are_listed_in_order() -> None:
     same = compare("out", torch.full((40,), 5.0), torch.ones(40, dtype=torch.float64), "f32", TOLERANCE)
     assert [each.index for each in same.worst] == [[0], [1], [2], [3], [4]], "equal errors must be listed in order"
     one = compare("out", torch.tensor([1.0, 1.001, 9.0]), torch.ones(3, dtype=torch.float64), "f32", TOLERANCE)
-    assert [each.index for each in one.worst] == [[2], [1]], "correct elements must not be listed"
+    assert [each.index for each in one.worst] == [[2]], "correct elements must not be listed"
+    every = compare("out", torch.full((9,), 1.019), torch.ones(9, dtype=torch.float64), "f32", TOLERANCE)
+    assert (every.wrong, len(every.worst)) == (0, WORST), "without a wrong element, the norm of all errors is too large"
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32, torch.int64])
