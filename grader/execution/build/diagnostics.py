@@ -63,7 +63,7 @@ def explain(output: str, path: Path, original: str, rewritten: Rewritten | None,
 def _unpaired_bracket(path: Path, original: str) -> CompileError | None:
     """Return an error about an unmatched bracket, which explains the compiler's messages; None if all brackets match.
 
-    The branches of an ``#if`` may contain different brackets. So in a file with branches, the compiler's messages count.
+    The branches of an ``#if`` may contain different brackets. So a file with branches is left to the compiler.
     """
     if _BRANCH.search(original):
         return None
