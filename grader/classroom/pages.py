@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from grader.classroom import gradebook, leaderboard, mistakes, similar
+from grader.classroom.cells import printable
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.incidents import Incident, note
-from grader.classroom.records import printable
 from grader.classroom.similar import Pair
 from grader.classroom.stored import Stored, shown_name, stored
 from grader.classroom.submissions import Submission

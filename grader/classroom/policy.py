@@ -34,6 +34,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from grader.classroom.cells import no_formula
 from grader.classroom.csv_files import read_csv
 from grader.classroom.submissions import MOODLE
 from grader.course import Course
@@ -103,7 +104,7 @@ class Policy:
         """Check that ``[[extra]]`` and the times match the students' names; raise before grading starts."""
         known = set(students)
         for number, extra in enumerate(self.extra, 1):
-            if extra.student not in known:
+            if not any(extra.student in _names(student) for student in known):
                 raise GraderError(
                     f"{self.where}: extra {number}: there is no submission of student = {extra.student!r}",
                     f"Students are named after folders or archives: {words.listed(map(repr, sorted(known)), 3)}.",
@@ -128,7 +129,8 @@ class Policy:
     def row_of(self, student: str) -> str:
         """Return the name of a student in ``times``."""
         found = MOODLE.match(student)
-        return student if student in self.times or not found else f"Participant {int(found['number'])}"
+        names = [*_names(student), *([f"Participant {int(found['number'])}"] if found else [])]
+        return next((name for name in names if name in self.times), student)
 
     def maxima(self, points: Mapping[str, float]) -> dict[str, float]:
         """Return the maximum points of each exercise. ``points``: the course's points by exercise."""
@@ -197,11 +199,16 @@ def grade(
         if handed_in is not None:
             made.days_late = policy.late.days_late(*handed_in)
             made.late = round(policy.late.taken(earned, made.days_late), 2)
-    mine = [extra for extra in policy.extra if extra.student == student]
+    mine = [extra for extra in policy.extra if extra.student in _names(student)]
     made.extra = round(sum(extra.points for extra in mine), 2)
     made.why = [_reason(extra) for extra in mine]
     made.total = max(0.0, round(earned - made.late + made.extra, 2))
     return made
+
+
+def _names(student: str) -> tuple[str, str]:
+    """Return the names by which the instructor's file may call a student: the submission's, and that of grades.csv."""
+    return student, no_formula(student)
 
 
 def _reason(extra: Extra) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from grader.classroom.cells import printable
 from grader.classroom.submissions import Submission
 from grader.classroom.worker import Graded
 from grader.report.junit import junit_xml
@@ -107,11 +108,6 @@ def could_not_grade(result: Mapping[str, Any]) -> bool:
     return bool(result.get("references")) or any(
         stage["status"] == ERROR for verdict in result["verdicts"] for stage in verdict["stages"]
     )
-
-
-def printable(text: str) -> str:
-    """Replace control characters and lone surrogates."""
-    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def remove_unfinished(out: Path) -> None:

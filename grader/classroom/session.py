@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from grader import __version__
-from grader.classroom import gradebook, jobs, on_gpu, records, similar, tables, worker
+from grader.classroom import cells, gradebook, jobs, on_gpu, records, similar, tables, worker
 from grader.classroom.executor import MOST_DEATHS, MOST_LOSSES, Died, Executor
 from grader.classroom.incidents import Incident, note
 from grader.classroom.instructor import Instructions
@@ -82,6 +82,9 @@ class Session:
 
     def __post_init__(self) -> None:
         make_folder(self.out)
+        names = {submission.student for submission in self.submissions}
+        by_cell = {cells.no_formula(name): name for name in names}  # as grades.csv shows the names
+        self.again_students = tuple(name if name in names else by_cell.get(name, name) for name in self.again_students)
         self.seed = self.instructions.seed if self.instructions.seed is not None else self._kept_seed()
         self.entries = {entry.name: entry for entry in self.course.exercises}
         self.store = Store(self.out)
@@ -393,7 +396,7 @@ def _archives(path: PurePosixPath) -> int:
 
 def _listed(places: list[str]) -> str:
     """Return the first three paths as text without control characters, and the number of the others."""
-    shown = ", ".join(records.printable(place) for place in places[:3])
+    shown = ", ".join(cells.printable(place) for place in places[:3])
     return f"{shown} and {len(places) - 3} more" if len(places) > 3 else shown
 
 

@@ -86,7 +86,8 @@ def similar(exercise: str, files: Mapping[str, KGrams], skeleton: KGrams = froze
             continue
         share = len(a & b) / smaller
         if share >= LEAST:
-            pairs += [Pair(exercise, *sorted(both), round(share, 3)) for both in product(of_a, of_b)]
+            for first, second in map(sorted, product(of_a, of_b)):
+                pairs.append(Pair(exercise, first, second, round(share, 3)))
     return sorted(pairs, key=lambda pair: (-pair.similarity, pair.first, pair.second))
 
 

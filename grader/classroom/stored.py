@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from grader.classroom.cells import printable
 from grader.classroom.policy import Grade
-from grader.classroom.records import printable
 from grader.classroom.submissions import Submission
 from grader.classroom.worker import in_utf8
 from grader.verdict import Verdict

@@ -1,29 +1,22 @@
 """grades.csv and similar.csv, which are opened in spreadsheets and contain text that students chose.
 
-A spreadsheet recognizes a formula by its first character, and a formula can run commands or send the table elsewhere.
-Such a cell gets a leading apostrophe. Every cell is quoted, so that commas, semicolons and quotation marks cannot start
-a new cell.
+A cell that would be a formula gets a leading apostrophe (``cells.py``). Every cell is quoted, so that commas,
+semicolons and quotation marks cannot start a new cell.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from grader.classroom.cells import no_formula
 from grader.classroom.csv_files import table
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.incidents import LOG
-from grader.classroom.records import printable
 from grader.classroom.similar import Pair
 from grader.setup.files import write_file
 from grader.verdict import ERROR, words
-
-_BEGINS_FORMULA = "=+-@\u2212"
-"""Characters that start a formula; the last is the minus sign. Tab and carriage return also do, but are removed as
-unprintable.
-"""
 
 
 def write_grades(out: Path, results: Sequence[dict[str, Any]], book: GradeBook | None = None) -> Path:
@@ -67,12 +60,3 @@ def write_csv(path: Path, rows: Iterable[Iterable[str | float]]) -> None:
     """Write a table atomically."""
     cells = ([no_formula(cell) if isinstance(cell, str) else f"{cell:g}" for cell in row] for row in rows)
     write_file(path, table(cells))
-
-
-def no_formula(text: str) -> str:
-    """Return a cell that no spreadsheet treats as a formula, without control characters."""
-    text = printable(text)
-    # Compare the first character without variants: a spreadsheet treats full-width and small forms
-    # like the plain characters, and some ignore leading blanks.
-    first = unicodedata.normalize("NFKC", text).lstrip()[:1]
-    return f"'{text}" if first and first in _BEGINS_FORMULA else text

@@ -166,6 +166,10 @@ def test_one_student_or_one_exercise_is_graded_again(course: Course, hand_in, tm
     assert [job.content for job in again.asked] == [b"// bob"]
     again, _ = grade(course, folder, out, again_exercises=("day01_start/twice",))
     assert len(again.asked) == 3
+    hand_in("=eve")
+    grade(course, folder, out)
+    again, _ = grade(course, folder, out, again_students=("'=eve",))  # as grades.csv shows the name
+    assert len(again.asked) == 1
     hand_in("leeann_12_345_work")
     for wrong, meant in (("bop", "bob"), ("Zoe", "Zoë"), ("leeann", "leeann_12_345_work")):
         assert run(["grade", str(folder), "--out", str(out), "--regrade-student", wrong]) == 2

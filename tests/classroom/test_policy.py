@@ -168,6 +168,17 @@ def test_a_policy_that_does_not_match_the_class(policy: Policy, says: str) -> No
     assert error.value.hint
 
 
+def test_students_may_be_named_as_grades_csv_shows_them() -> None:
+    """In grades.csv, a name that would be a formula begins with an apostrophe."""
+    late, extra = Late(due=DUE, percent_per_day=50, submitted="x.csv"), (Extra("'=ann", 3),)
+    policy = Policy(late=late, extra=extra, times={"'=ann": DUE + timedelta(days=1)})
+    policy.check_class(["=ann"])
+    made = grade(policy, result("builds", "correct", "safe") | {"student": "=ann"}, "ann", {"d/e": 10.0}, False)
+    assert (made.late, made.extra, made.total) == (5, 3, 8)
+    with pytest.raises(GraderError, match="no submission of student = \"'=ann\""):
+        policy.check_class(["ann"])
+
+
 def test_a_policy_that_does_not_match_grades_no_student(course: Course, hand_in, tmp_path: Path, capsys) -> None:
     (tmp_path / "instructor.toml").write_text('[[extra]]\nstudent = "eve"\npoints = 1\n')
     arguments = ["grade", str(hand_in("ann")), "--instructor", str(tmp_path / "instructor.toml")]

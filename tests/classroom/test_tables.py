@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.classroom.cells import no_formula
 from grader.classroom.similar import Pair
-from grader.classroom.tables import no_formula, write_csv, write_grades, write_similar
+from grader.classroom.tables import write_csv, write_grades, write_similar
 from grader.cli.app import run
 from grader.course import Course
 

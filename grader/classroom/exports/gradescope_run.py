@@ -21,10 +21,11 @@ from typing import Any
 import msgspec
 
 from grader.classroom import leaderboard, policy
+from grader.classroom.cells import printable
 from grader.classroom.exports.gradescope import COURSE, INSTRUCTOR, SETTINGS, Settings
 from grader.classroom.incidents import LOG
 from grader.classroom.instructor import Instructions, read_instructions
-from grader.classroom.records import could_not_grade, printable
+from grader.classroom.records import could_not_grade
 from grader.classroom.session import Session
 from grader.classroom.stored import Stored, stored
 from grader.classroom.submissions import Submission, read_submission

@@ -16,12 +16,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from grader.classroom.cells import no_formula
 from grader.classroom.csv_files import read_table, table
 from grader.classroom.exports.feedback import Export, gradable, page
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import Grade
 from grader.classroom.submissions import MOODLE
-from grader.classroom.tables import no_formula
 from grader.course.learner.zipped import zipped
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
