@@ -15,8 +15,8 @@
 - ``store.py`` stores the result of each job. ``status.py`` shows the progress of a run.
 - ``records.py`` writes the files for each student.
 - ``incidents.py`` handles internal errors of the grader: a message with a reference, and a log for the instructor.
-- ``tables.py`` writes grades.csv and similar.csv. ``csv_files.py`` reads and writes CSV, and ``cells.py`` makes text that
-  students chose safe in a spreadsheet.
+- ``tables.py`` writes grades.csv and similar.csv. ``csv_files.py`` reads and writes CSV, and ``cells.py`` makes text
+  that students chose safe in a spreadsheet.
 - ``similar.py`` finds nearly identical submissions.
 - ``gradebook.py`` writes grades.json, with every student's grades.
 - ``stored.py`` reads a student's stored results and files.

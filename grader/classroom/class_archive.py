@@ -21,6 +21,8 @@ MOST_BYTES = 1 << 30
 MOST_FILE_BYTES = 20 << 20
 """A larger file is truncated, so that it is no longer a valid archive."""
 _SUFFIXES = {*SUFFIXES.values(), ".txt", ".zip", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2"}
+MOST_NAMES = 100
+"""The maximum number of names kept for a submission without a file that is unpacked."""
 _DAY = re.compile(r"day\d+_")
 
 
@@ -31,8 +33,13 @@ def is_of_one_student(path: Path) -> bool:
 
 
 def unpack(path: Path, folder: Path) -> None:
-    """Write the archive's submissions into an empty folder."""
+    """Write the archive's submissions into an empty folder.
+
+    Of a submission without a file that can belong to it, only the names are kept, as empty files: the student is then
+    listed with a reason instead of missing from the class.
+    """
     total = 0
+    others: dict[str, list[PurePosixPath]] = {}
     with _opened(path) as archive:
         if len(archive.infolist()) > MOST_ENTRIES:
             raise _cannot(path, f"it holds more than {MOST_ENTRIES} files")
@@ -40,22 +47,37 @@ def unpack(path: Path, folder: Path) -> None:
             try:
                 place = PurePosixPath(checked_name(member))
                 if member.is_dir() or place.suffix.lower() not in _SUFFIXES:
+                    if not any(part.startswith(".") or part == "__MACOSX" for part in place.parts):
+                        others.setdefault(place.parts[0], []).extend([] if member.is_dir() else [place])
                     continue
                 with archive.open(member) as packed:
                     content = packed.read(MOST_FILE_BYTES)
                 total += len(content)
                 if total > MOST_BYTES:
                     raise Refused(f"it unpacks to more than {MOST_BYTES >> 20} MB")
-                target = folder / place
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("xb") as file:
-                    file.write(content)
+                _write(folder / place, content)
             except FileExistsError as error:
                 raise _cannot(path, f"it holds {shown(member.filename)} twice") from error
             except Refused as reason:
                 raise _cannot(path, str(reason)) from reason
             except Exception as error:  # zlib, lzma and bz2 raise their own errors
                 raise _cannot(path, f"{shown(member.filename)}: {error}") from error
+    for top, places in others.items():
+        if (folder / top).exists():
+            continue
+        try:
+            for place in places[:MOST_NAMES]:
+                _write(folder / place, b"")
+            if not places:
+                (folder / top).mkdir()
+        except OSError as error:
+            raise _cannot(path, f"{shown(top)}: {error}") from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        file.write(content)
 
 
 def _opened(path: Path) -> zipfile.ZipFile:

@@ -58,7 +58,7 @@ def shown_name(student: str) -> str:
     Moodle: ``NAME_NUMBER_assignsubmission_file_``. Canvas: ``lastfirst_LATE_NUMBER_NUMBER_FILE``.
     """
     name = printable(student)
-    for pattern in (r"(.+?)_\d+_assignsubmission_\w*", r"([^\W\d_][^_]*)(?:_LATE)?_\d+_\d+_.+"):
+    for pattern in (r"(.+?)_\d+_assignsubmission_.*", r"([^\W\d_][^_]*)(?:_LATE)?_\d+_\d+_.+"):
         if match := re.fullmatch(pattern, name):
             return match[1]
     return name

@@ -31,12 +31,14 @@ MOST_BYTES = 20 << 20
 MOST_KERNEL_BYTES = 1 << 20
 MOST_DEPTH = 40
 """The maximum depth of nested folders."""
-_NOT_READ = (".cu", ".py", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2")
-"""Suffixes of files that may be a student's work but are not read. They are reported."""
+_OTHER_ARCHIVES = (".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2")
+"""Suffixes of archives that are not read. They are reported, because they may be a student's work."""
 _CANVAS = re.compile(r"(?P<student>[^\W\d_][^_]*)(?:_LATE)?_(?P<number>[1-9]\d*)_(?P<attachment>[1-9]\d*)_(?P<file>.+)")
 """The name of an attachment in Canvas's archive: the student's name and number, the attachment's number, the file."""
-MOODLE = re.compile(r"(?P<name>[^_]*)_(?P<number>\d+)_assignsubmission_\w+")
-"""The name of a submission's folder in Moodle's archive: the student's name and number as a participant."""
+MOODLE = re.compile(r"(?P<name>[^_]*)_(?P<number>\d+)_assignsubmission_(?P<plugin>[^\W_]+)_?(?P<file>.*)")
+"""The name of a submission's folder in Moodle's archive: the student's name and number as a participant, the kind of
+submission (file, onlinetext). Moodle can also write a submission without folders: the file's name follows.
+"""
 
 
 @dataclass
@@ -141,9 +143,10 @@ def find_submissions(folder: Path) -> list[Submission]:
         paths = sorted(folder.iterdir())
     except OSError as error:
         raise GraderError(f"{folder} cannot be read: {error.strerror}") from error
-    attachments = _attachments(paths)
+    attachments, parts = _attachments(paths), _moodle_parts(paths)
     found = [_from_canvas(together) for together in attachments.values()]
-    attached = set(itertools.chain(*attachments.values()))
+    found += [_from_moodle(together) for together in parts.values()]
+    attached = set(itertools.chain(*attachments.values(), *parts.values()))
     for path in paths:
         kind = path.suffix.lower()
         if path in attached:
@@ -156,8 +159,9 @@ def find_submissions(folder: Path) -> list[Submission]:
             found.append(_read(Submission(path.name, path), _from_folder))
         elif kind == ".zip":
             found.append(_read(Submission(path.stem, path), _from_archive))
-        elif kind in _NOT_READ:
-            reason = f"the submission is neither a folder nor a zip archive: put {kind} into a folder or a zip archive"
+        elif kind in _OTHER_ARCHIVES or kind in SUFFIXES.values():
+            remedy = "unpack it into" if kind in _OTHER_ARCHIVES else "put the file into"
+            reason = f"the submission is neither a folder nor a zip archive: {remedy} a folder for the student"
             found.append(Submission(path.name, path, refused=reason))
     if not found:
         raise GraderError(
@@ -203,6 +207,45 @@ def _from_canvas(attachments: Sequence[Path]) -> Submission:
     if len(attachments) == 1 and _is_archive(first.name):
         return _read(submission, _from_archive)
     return _read(submission, lambda _: _from_attachments(attachments))
+
+
+def _moodle_parts(paths: Sequence[Path]) -> dict[str, list[Path]]:
+    """Return the paths of each participant of Moodle whose submission is not exactly one folder or archive.
+
+    A student who hands in files and an online text has two folders. Without folders, each file is by itself.
+    """
+    by_student: dict[str, list[Path]] = defaultdict(list)
+    for path in paths:
+        name = MOODLE.fullmatch(path.name)
+        if name and not path.is_symlink() and (path.is_dir() or (path.is_file() and name["file"])):
+            by_student[f"{name['name']}_{name['number']}"].append(path)
+    return {
+        student: parts
+        for student, parts in by_student.items()
+        if len(parts) > 1 or not (parts[0].is_dir() or _is_archive(parts[0].name))
+    }
+
+
+def _from_moodle(parts: Sequence[Path]) -> Submission:
+    """Read the folders and files of one participant as one submission, named after the first folder."""
+    first = min(parts, key=lambda path: (not path.is_dir(), path))
+    name = MOODLE.fullmatch(first.name)
+    assert name
+    student = first.name if first.is_dir() else first.name.removesuffix(name["file"])
+
+    def read(_: Path) -> _Reading:
+        by_name: dict[str, Path] = {}
+        for path in sorted(parts, key=lambda path: path != first):
+            match = MOODLE.fullmatch(path.name)
+            if not path.is_dir():
+                inside = {match["file"] if match else path.name: path}
+            else:
+                inside = {name: path / name for name in _files(path)}
+            for name, place in inside.items():
+                by_name[f"{path.name}/{name}" if name in by_name else name] = place
+        return _from_paths(by_name)
+
+    return _read(Submission(student, first), read)
 
 
 def read_submission(student: str, folder: Path) -> Submission:
@@ -261,7 +304,8 @@ def _listed(places: list[str]) -> str:
     if not places:
         return ": it is empty"
     more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-    return f", only {', '.join(map(shown, places[:3]))}{more}"
+    packed = any(place.lower().endswith(_OTHER_ARCHIVES) for place in places)
+    return f", only {', '.join(map(shown, places[:3]))}{more}{'; of archives, only .zip is read' if packed else ''}"
 
 
 def _from_folder(folder: Path) -> _Reading:

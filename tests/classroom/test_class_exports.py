@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from grader.classroom.exports import canvas, moodle
 from grader.classroom.gradebook import GradeBook, load
@@ -327,9 +328,28 @@ def test_a_gradebook_that_does_not_fit(graded: Path, tmp_path: Path, table: str,
 
 
 def test_points_above_moodles_maximum(graded: Path, tmp_path: Path) -> None:
-    (tmp_path / "worksheet.csv").write_text(WORKSHEET.replace("10,00", "5,00"))
-    with pytest.raises(GraderError, match="Participant 101 has 10 points, but the assignment allows only 5"):
+    (tmp_path / "worksheet.csv").write_text(WORKSHEET)
+    book = load(graded)
+    next(grade for grade in book.grades if grade.student.startswith("Ann")).total = 12  # with extra points
+    with pytest.raises(GraderError, match="Participant 101 has 12 points, but the assignment allows only 10"):
+        moodle.export(book, graded, tmp_path, tmp_path / "worksheet.csv")
+
+
+@pytest.mark.parametrize("most", ["5,00", "100.00"])
+def test_another_maximum_in_moodle(graded: Path, tmp_path: Path, most: str) -> None:
+    """Refuse a maximum of 100, for which 10 of 10 points would be a tenth of the grade."""
+    (tmp_path / "worksheet.csv").write_text(WORKSHEET.replace("10,00", most))
+    with pytest.raises(GraderError, match="points in Moodle, but the class was graded out of 10") as error:
         moodle.export(load(graded), graded, tmp_path, tmp_path / "worksheet.csv")
+    assert "[points]" in error.value.hint
+
+
+def test_two_grades_of_one_participant(graded: Path, tmp_path: Path) -> None:
+    book = load(graded)
+    ann = next(grade for grade in book.grades if grade.student.startswith("Ann"))
+    book.grades.append(replace(ann, student="Ann Lee_101_assignsubmission_onlinetext_", total=0))
+    with pytest.raises(GraderError, match="'Ann Lee_101_assignsubmission_file_' and 'Ann Lee_101_assignsubmission_onl"):
+        moodle.export(book, graded, tmp_path)
 
 
 def test_students_who_could_not_be_graded_get_no_zero(graded: Path, tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def test_links_bombs_and_damage(tmp_path: Path) -> None:
     assert "more than 20 MB" in archive(tmp_path, "notes.txt", bytes(21 << 20))
     assert "larger than 1 MB" in archive(tmp_path, "twice.cu", bytes(2 << 20))
     assert "no .cu or .py file, only 'notes.txt'" in archive(tmp_path, "notes.txt", b"hello")
+    assert "only 'work.rar'; of archives, only .zip is read" in archive(tmp_path, "work.rar", b"Rar!")
     assert "no .cu or .py file: it is empty" in archive(tmp_path, "__MACOSX/._notes", b"")
     whole = (tmp_path / "student.zip").read_bytes()
     for broken in (b"", b"PK", whole[:-10], whole[: len(whole) // 2]):
@@ -135,6 +136,55 @@ def test_names_of_result_folders(tmp_path: Path) -> None:
     (tmp_path / "...").rename(tmp_path / "- -")
     names = [submission.folder_name for submission in find_submissions(tmp_path)]
     assert len(set(names)) == 3 and all(name.isascii() and "/" not in name and name[0] != "." for name in names)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("end", ["_/", "_"], ids=["folders", "no folders"])
+def test_a_participant_of_moodle_is_one_submission(tmp_path: Path, packed: bool, end: str) -> None:
+    """Moodle writes files and the online text of a student to two folders, or all files without folders."""
+    text = f"onlinetext{end}onlinetext.html"
+    members = {
+        f"Ann Lee_101_assignsubmission_file{end}twice.cu": b"ann",
+        f"Ann Lee_101_assignsubmission_{text}": b"<p>",
+        f"Ann Lee_102_assignsubmission_file{end}submission.zip": zip_of({"twice.cu": b"another ann"}),
+        f"Bob Ray_103_assignsubmission_{text}": b"<p>",
+        f"Cem Oz_104_assignsubmission_file{end}report.pdf": b"%PDF",
+    }
+    place = tmp_path / "class"
+    if packed:
+        place = tmp_path / "class.zip"
+        place.write_bytes(zip_of(members))
+    else:
+        for name, content in members.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_bytes(content)
+    ann, other, bob, cem = find_submissions(place)
+    assert ann.student == "Ann Lee_101_assignsubmission_file_" and ann.kernels == {"twice.cu": b"ann"}
+    assert list(other.kernels.values()) == [b"another ann"]
+    assert bob.student.startswith("Bob Ray_103_") and bob.refused.endswith("file, only 'onlinetext.html'")
+    assert cem.student == "Cem Oz_104_assignsubmission_file_" and cem.refused.endswith("file, only 'report.pdf'")
+
+
+def test_no_student_is_missing_from_an_archive(tmp_path: Path) -> None:
+    """List students whose files cannot belong to a submission, as when a folder is graded."""
+    members = {
+        "ann/twice.cu": b"x",
+        "ann/report.pdf": b"%PDF",
+        "bob/report.docx": b"",
+        "cem/": b"",
+        "dan/.DS_Store": b"",
+    }
+    (tmp_path / "class.zip").write_bytes(zip_of(members))
+    found = {submission.student: submission.refused for submission in find_submissions(tmp_path / "class.zip")}
+    assert found == {
+        "ann": "",
+        "bob": "it contains no .cu or .py file, only 'report.docx'",
+        "cem": "it contains no .cu or .py file: it is empty",
+    }
+    canvas = {"leeann_12_501_twice.cu": b"x", "petepdf_13_502_report.pdf": b"%PDF", "notes.pdf": b"%PDF"}
+    (tmp_path / "class.zip").write_bytes(zip_of(canvas))
+    ann, pete = find_submissions(tmp_path / "class.zip")
+    assert ann.student == "leeann_12" and pete.student == "petepdf_13" and "only 'report.pdf'" in pete.refused
 
 
 def test_archives_of_learning_systems(tmp_path: Path) -> None:

@@ -40,7 +40,14 @@ def export(book: GradeBook, out: Path, target: Path, worksheet: Path | None = No
     """Write the two files into the folder ``target``."""
     made = Export()
     grades = gradable(book, made)
-    by_number = {number: grade for grade in grades if (number := _number(grade))}
+    by_number: dict[str, Grade] = {}
+    for grade in grades:
+        if (number := _number(grade)) and by_number.setdefault(number, grade) is not grade:
+            raise GraderError(
+                f"{by_number[number].student!r} and {grade.student!r} are submissions of one participant of Moodle, "
+                "with two grades",
+                "Put this student's files into one folder, named like one of them, and grade the class again.",
+            )
     by_email = {grade.student: grade for grade in grades if _EMAIL.fullmatch(grade.student)}
     if not by_number and by_email and worksheet is None:
         _gradebook(by_email, target, made)
@@ -53,7 +60,7 @@ def export(book: GradeBook, out: Path, target: Path, worksheet: Path | None = No
             "no submission has a name from Moodle: NAME_1234_assignsubmission_file_",
             'Grade the archive from "Download all submissions", or name submissions by e-mail addresses.',
         )
-    rows = _filled(worksheet, by_number, made) if worksheet else _fresh(by_number, made)
+    rows = _filled(worksheet, by_number, book.maximum, made) if worksheet else _fresh(by_number, made)
     feedback = {
         f"{_plain(_name(grade))}_{number}_assignfeedback_file_/feedback.html": page(out, grade)
         for number, grade in by_number.items()
@@ -91,7 +98,7 @@ def _fresh(by_number: dict[str, Grade], made: Export) -> list[list[str]]:
     return rows
 
 
-def _filled(path: Path, by_number: dict[str, Grade], made: Export) -> list[list[str]]:
+def _filled(path: Path, by_number: dict[str, Grade], maximum: float, made: Export) -> list[list[str]]:
     """Return the rows of the worksheet that Moodle exported, with the grades filled in."""
     rows = read_table(path, NAMES, HINT)
     head = rows[0]
@@ -104,6 +111,12 @@ def _filled(path: Path, by_number: dict[str, Grade], made: Export) -> list[list[
         if grade is None:
             continue
         limit = _number_in(row[most]) if most >= 0 else None
+        if limit is not None and limit != maximum:
+            raise GraderError(
+                f"{path}: the assignment has {limit:g} points in Moodle, but the class was graded out of {maximum:g}",
+                "Set the assignment's maximum grade in Moodle and download the worksheet again, or set [points] in the "
+                "instructor's file.",
+            )
         if limit is not None and grade.total > limit:
             raise GraderError(
                 f"{path}: {row[identifier]} has {grade.total:g} points, but the assignment allows only {limit:g}",
