@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.report import failures, operations_view, source_view
+from grader.report import failures, operations_view, source_view, theme
 from grader.setup.files import write_file
 from grader.verdict import Diagnostic, Side, Verdict, words
 from grader.verdict.record import clean
@@ -21,8 +21,6 @@ from grader.verdict.wording import findings as finding_words
 
 if TYPE_CHECKING:
     import jinja2
-
-MARKS = {"passed": "✓", "failed": "✗", "skipped": "·", "error": "!"}
 
 
 def save_html(verdict: Verdict, path: str | Path, player: dict[str, str] | None = None) -> None:
@@ -73,7 +71,7 @@ def template(name: str) -> jinja2.Template:
     environment.globals.update(
         words=words,
         finding_words=finding_words,
-        marks=MARKS,
+        marks=theme.MARKS,
         stages=stages,
         cases=cases,
         outputs=outputs,
@@ -123,20 +121,7 @@ def operation_rows(verdict: Verdict) -> dict[str, Any]:
     stage = next((stage for stage in verdict.stages if operations_view.counted(stage.totals)), None)
     if stage is None:
         return {}
-    lines = [*operations_view.computing(stage.lines), *operations_view.diverging(stage.lines)]
-    rows = []
-    for line in {line.line: line for line in sorted(lines, key=lambda line: line.line)}.values():
-        operations, special = operations_view.operations(line), line.counters.get("special_functions", 0)
-        lanes = line.counters.get("active_lanes", 0)
-        rows.append(
-            {
-                "number": line.line,
-                "text": line.source,
-                "operations": words.short(operations) if operations else "",
-                "special": words.short(special) if special else "",
-                "lanes": f"{lanes:.1f}" if lanes else "",
-            }
-        )
+    rows = operations_view.rows(stage.lines)
     return {
         "sentence": counters.operations(stage.totals),
         "rows": rows,

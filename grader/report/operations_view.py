@@ -5,7 +5,8 @@ The kernel must be built to count operations: ``grader check --verbose`` and ``l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -23,47 +24,49 @@ def counted(totals: Mapping[str, float]) -> bool:
     return "flops" in totals
 
 
-def computing(lines: Sequence[SourceLine]) -> list[SourceLine]:
-    """Return the lines with the most operations, most first."""
-    found = [line for line in lines if _work(line)]
-    return sorted(found, key=lambda line: (-_work(line), line.line))[:MOST]
+def rows(lines: Sequence[SourceLine]) -> list[dict[str, Any]]:
+    """Return the counters of the lines with the most operations or inactive lanes, in the order of the file."""
+    chosen = {line.line: line for line in [*_most(lines, _work), *_most(lines, _idle)]}
+    found = []
+    for number, line in sorted(chosen.items()):
+        special = line.counters.get("special_functions", 0)
+        work = _work(line) - special
+        lanes = line.counters.get("active_lanes", 0)
+        found.append(
+            {
+                "number": number,
+                "text": line.source,
+                "operations": words.short(work) if work else "",
+                "special": words.short(special) if special else "",
+                "lanes": f"{lanes:.1f}" if lanes else "",
+                "style": "quiet" if not _idle(line) else "warn" if lanes >= WARP / 2 else "bad",
+            }
+        )
+    return found
 
 
-def diverging(lines: Sequence[SourceLine]) -> list[SourceLine]:
-    """Return the lines with the most inactive lanes, worst first."""
-    found = [line for line in lines if _idle(line)]
-    return sorted(found, key=lambda line: (-_idle(line), line.line))[:MOST]
-
-
-def operations(line: SourceLine) -> float:
-    """Return the operations of a line, by threads and by tensor cores together."""
-    return line.counters.get("flops", 0) + line.counters.get("tensor_operations", 0)
+def _most(lines: Sequence[SourceLine], amount: Callable[[SourceLine], float]) -> list[SourceLine]:
+    """Return the lines with the largest amounts. Of equal lines, the first come first."""
+    return sorted(filter(amount, lines), key=lambda line: (-amount(line), line.line))[:MOST]
 
 
 def _work(line: SourceLine) -> float:
-    return operations(line) + line.counters.get("special_functions", 0)
+    """Return the operations of a line, by threads and by tensor cores, and its special functions."""
+    return sum(line.counters.get(name, 0) for name in ("flops", "tensor_operations", "special_functions"))
 
 
 def _idle(line: SourceLine) -> float:
+    """Return the number of inactive lanes in all executions of a line."""
     return max(0.0, line.counters.get("possible_lanes", 0) - line.counters.get("executions", 0))
 
 
 def table(lines: Sequence[SourceLine]) -> RenderableType:
     """Return a table of the lines with the most operations or inactive lanes, in the order of the file."""
-    rows = {line.line: line for line in [*computing(lines), *diverging(lines)]}
     drawn = theme.table(expand=True)
     for column in ("line", "operations", "special", "lanes"):
         drawn.add_column(column, justify="right", no_wrap=True, min_width=len(column))
     drawn.add_column("source", overflow="ellipsis", no_wrap=True, ratio=1)
-    for number in sorted(rows):
-        counters = rows[number].counters
-        lanes = counters.get("active_lanes", 0)
-        style = "quiet" if not _idle(rows[number]) else "warn" if lanes >= WARP / 2 else "bad"
-        drawn.add_row(
-            str(number),
-            words.short(operations(rows[number])) if operations(rows[number]) else "",
-            words.short(counters["special_functions"]) if counters.get("special_functions") else "",
-            Text(f"{lanes:.1f}" if lanes else "", style=style),
-            Text(rows[number].source.strip(), style="code"),
-        )
+    for row in rows(lines):
+        lanes, source = Text(row["lanes"], style=row["style"]), Text(row["text"].strip(), style="code")
+        drawn.add_row(str(row["number"]), row["operations"], row["special"], lanes, source)
     return drawn

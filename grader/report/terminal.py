@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -31,10 +30,7 @@ def as_text(
     verdict: Verdict, width: int = theme.WIDTH, verbose: bool = False, next_steps: Sequence[NextStep] = ()
 ) -> str:
     """Return the report as plain text, without colors."""
-    buffer = io.StringIO()
-    console = theme.console(buffer, width=width, color_system=None)
-    console.print(render(verdict, width, verbose, next_steps), crop=False)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+    return theme.plain_text(render(verdict, width, verbose, next_steps), width) + "\n"
 
 
 def ascii_only(console: Console) -> bool:

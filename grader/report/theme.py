@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.theme import Theme
 
@@ -35,7 +36,7 @@ THEME = Theme(
 )
 
 STATUS_STYLE = {PASSED: "good", FAILED: "bad", SKIPPED: "quiet", ERROR: "warn"}
-_MARKS = {PASSED: "✓", FAILED: "✗", SKIPPED: "·", ERROR: "!"}
+MARKS = {PASSED: "✓", FAILED: "✗", SKIPPED: "·", ERROR: "!"}
 _ASCII_MARKS = {PASSED: "ok", FAILED: "x", SKIPPED: "-", ERROR: "!"}
 
 
@@ -49,6 +50,13 @@ def console(file: TextIO | None = None, width: int | None = None, **options: obj
     if width is None:
         made.width = _within_limits(made.width if made.is_terminal else WIDTH)
     return made
+
+
+def plain_text(renderable: RenderableType, width: int = WIDTH) -> str:
+    """Return a report as plain text: without colors, and without blanks at the ends of lines."""
+    buffer = io.StringIO()
+    console(buffer, width=width, color_system=None).print(renderable, crop=False)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
 def table(expand: bool = False) -> Table:
@@ -68,4 +76,4 @@ def _within_limits(width: int) -> int:
 
 def mark(status: str, ascii_only: bool = False) -> str:
     """Return the mark of a stage or a case."""
-    return (_ASCII_MARKS if ascii_only else _MARKS).get(status, "?")
+    return (_ASCII_MARKS if ascii_only else MARKS).get(status, "?")

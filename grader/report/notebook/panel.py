@@ -49,10 +49,7 @@ class Panel(Output):
         self._renderable = renderable
 
     def __str__(self) -> str:
-        console = theme.console(io.StringIO(), width=WIDTH, color_system=None)
-        with console.capture() as captured:
-            console.print(self._renderable)
-        return "\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines())
+        return theme.plain_text(self._renderable, WIDTH).strip("\n")
 
     def html(self) -> str:
         """Return the report as colored HTML."""
