@@ -27,7 +27,11 @@ def render_task(task: Exercise) -> RenderableType:
     rows.append(paragraph(task.prototype(task.dtypes[0]), style="code", indent=4))
     if len(set(others)) == len(others) and also:
         rows.append(paragraph(also, style="quiet", indent=4))
-    table = _tensors(task)
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for style in ("title", "", "quiet", "quiet"):
+        table.add_column(style=style)
+    for row in tensors(task):
+        table.add_row(*map(Text, row))  # a shape is no markup
     return Group(*rows, Text(""), indented(table, 4)) if table.row_count else Group(*rows)
 
 
@@ -50,23 +54,20 @@ def _need(name: str) -> str:
     return exercise or f"day {int(day[3:5])}"
 
 
-def _tensors(task: Exercise) -> Table:
-    """Return a table with a row for each tensor: ``out [rows, cols] f32, f16, bf16: written``."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for style in ("title", "", "quiet", "quiet"):
-        table.add_column(style=style)
-    for name, tensor in task.inputs.items():
-        table.add_row(Text(name), _shape(task, tensor.shape), tensor.dtype or ", ".join(task.dtypes), "read")
+def tensors(task: Exercise) -> list[tuple[str, str, str, str]]:
+    """Return a row for each tensor: its name, shape, dtypes and use, such as ``out [rows, cols] f32, f16 written``."""
+    every = ", ".join(task.dtypes)
+    rows = [(name, _shape(task, given.shape), given.dtype or every, "read") for name, given in task.inputs.items()]
     for name, output in task.outputs.items():
-        use = "working memory" if output.scratch else "changed in place" if output.inout else "written"
-        table.add_row(Text(name), _shape(task, output.shape), output.dtype or ", ".join(task.dtypes), use)
-    return table
+        use = "working memory" if output.scratch else "read and written" if output.inout else "written"
+        rows.append((name, _shape(task, output.shape), output.dtype or every, use))
+    return rows
 
 
-def _shape(task: Exercise, text: str) -> Text:
+def _shape(task: Exercise, text: str) -> str:
     """Return a shape with the launcher's names of the sizes. A case's hidden offset (``Case.before``) is left out."""
     prototype = task.prototype(task.dtypes[0])
     for name in task.scalars:
         if not re.search(rf"\b{name}\b", prototype):
             text = re.sub(rf"\((\w+) - {name}\)", r"\1", text)
-    return Text(f"[{', '.join(split_shape(text))}]")  # no markup
+    return f"[{', '.join(split_shape(text))}]"

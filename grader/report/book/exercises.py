@@ -8,11 +8,12 @@ from html import escape
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.course.python_task import PythonExercise
-from grader.course.task import Bar, Exercise
+from grader.course.task import Exercise
 from grader.frontend.dtypes import DTYPES
 from grader.judge.timing.goals import with_time_bars
 from grader.report.book.links import escaped, relative
-from grader.report.task_view import effort
+from grader.report.task_view import effort, tensors
+from grader.verdict.wording import bars
 
 KINDS = {
     "implement": "Complete the skeleton.",
@@ -91,26 +92,17 @@ def _only(dtypes: tuple[str, ...] | None) -> str:
 
 
 def _tensors(exercise: Exercise) -> str:
-    varying = " or ".join(exercise.dtypes)
     rows = ["| tensor | | shape | dtype |", "| --- | --- | --- | --- |"]
-    for name, taken in exercise.inputs.items():
-        rows.append(f"| `{name}` | read | {_shape(taken.shape)} | {taken.dtype or varying} |")
-    for name, given in exercise.outputs.items():
-        role = "read and written" if given.inout else "working memory" if given.scratch else "written"
-        rows.append(f"| `{name}` | {role} | {_shape(given.shape)} | {given.dtype or varying} |")
+    rows += [f"| `{name}` | {use} | `{shape}` | {dtype} |" for name, shape, dtype, use in tensors(exercise)]
     known = {*exercise.inputs, *exercise.outputs}
     others = [p for p in exercise.parameters(exercise.dtypes[0]) if p.name not in known and not p.is_stream]
     sizes = ", ".join(f"`{p.name}` ({p.type})" for p in others)
     return "\n".join(rows) + (f"\n\nBy value: {sizes}." if sizes else "")
 
 
-def _shape(text: str) -> str:
-    return f"`[{', '.join(text.split())}]`"
-
-
 def _bars(exercise: Exercise) -> list[str]:
     lines = [
-        f"- `{bar.expression}`: {_limit(bar)}."
+        f"- `{bar.expression}`: {bars.limit(bar)}."
         + (f" {escaped(bar.look)}" if bar.look else "")
         + (f" *Missed by: {escaped(bar.naive)}.*" if bar.naive else "")
         for bar in exercise.bars
@@ -120,8 +112,3 @@ def _bars(exercise: Exercise) -> list[str]:
             f"- time of *{escaped(time.size)}* on {time.gpu}{_only(time.dtypes)}: at most {time.at_most_us:g} µs."
         )
     return ["## What an efficient kernel keeps to", "\n".join(lines)] if lines else []
-
-
-def _limit(bar: Bar) -> str:
-    limits = [("at least", bar.at_least), ("at most", bar.at_most)]
-    return " and ".join(f"{words} {limit:g}" for words, limit in limits if limit is not None)

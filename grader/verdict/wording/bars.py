@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from grader.verdict import FAILED, SKIPPED, BarResult, TimeBarResult
+
+if TYPE_CHECKING:
+    from grader.course.task import Bar
 
 UNITS = {
     "global_bytes / minimum": "bytes of global memory moved, divided by the bytes that must move",
@@ -23,10 +28,10 @@ def unit(bar: BarResult) -> str:
     return UNITS.get(bar.expression, "")
 
 
-def limit(bar: BarResult) -> str:
+def limit(bar: Bar | BarResult) -> str:
     """Return the limits of a bar: ``at most 1.2``, ``at least 4 and at most 8``."""
-    least = [] if bar.at_least is None else [f"at least {bar.at_least:g}"]
-    return " and ".join(least + ([] if bar.at_most is None else [f"at most {bar.at_most:g}"]))
+    limits = (("at least", bar.at_least), ("at most", bar.at_most))
+    return " and ".join(f"{side} {value:g}" for side, value in limits if value is not None)
 
 
 def value(bar: BarResult) -> str:
