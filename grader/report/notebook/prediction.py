@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.report.notebook.panel import Output
+from grader.report.player.page import framed
 from grader.setup.errors import GraderError
 
 _PAGE = Path(__file__).with_name("prediction.html")
@@ -57,12 +58,8 @@ class Prediction(Output):
             "    ".join(self.choices),
         )
         height = 90 + 23 * sum(-(-len(text) // _CHARACTERS) for text in texts)
-        return (
-            f'<iframe title="{html.escape(f"Predict: {self.question}")}" sandbox="allow-scripts" loading="lazy" '
-            f'style="width:100%;box-sizing:border-box;height:{height}px;border:1px solid #8a929e;border-radius:6px" '
-            f'srcdoc="{html.escape(page)}"></iframe>\n'
-            f"<details><summary>Answer to: {_marked(self.question)}</summary>\n<p>{_marked(self.said)}</p>\n</details>"
-        )
+        answer = f"<summary>Answer to: {_marked(self.question)}</summary>\n<p>{_marked(self.said)}</p>"
+        return framed(f"Predict: {self.question}", page, height, answer)
 
 
 def predict(

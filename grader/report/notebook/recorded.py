@@ -17,7 +17,6 @@ from grader.judge.timing.goals import reached
 from grader.judge.timing.recordings import recorded_day
 from grader.report.failures import paragraph
 from grader.report.notebook.panel import Panel
-from grader.report.notebook.places import lesson
 from grader.report.timings import column_meanings, machine_line, median_table, render_bench
 from grader.setup.errors import GraderError
 from grader.verdict import Timing, words
@@ -26,12 +25,11 @@ if TYPE_CHECKING:
     from grader.judge.timing.machine import Machine
 
 
-def h200_table(day: str | Path, *exercises: str) -> Panel:
+def h200_table(folder: Path, *exercises: str) -> Panel:
     """Show the recorded times of a day's solutions, or only of ``exercises``. A note names what is not recorded.
 
-    ``day``: the lesson's folder or its name.
+    ``folder``: the lesson's folder, which ``lesson`` returns.
     """
-    folder = day if isinstance(day, Path) else lesson(day)
     recorded = recorded_day(folder)
     names = exercises or tuple(recorded)
     missing = [name for name in names if name not in recorded]
@@ -50,12 +48,11 @@ def h200_table(day: str | Path, *exercises: str) -> Panel:
     return Panel(Group(*rows))
 
 
-def h200_goals(day: str | Path) -> Panel:
+def h200_goals(folder: Path) -> Panel:
     """Print a line for each goal of a day in ``exercises/goals.toml``: the number of recorded rows that meet it.
 
     For a goal that is missed, print the rows that miss it and the reason.
     """
-    folder = day if isinstance(day, Path) else lesson(day)
     lines: list[RenderableType] = []
     for found in reached(course_root(), folder.name, folder):
         goal = found.goal
@@ -69,13 +66,12 @@ def h200_goals(day: str | Path) -> Panel:
     return Panel(Group(*(lines or [Text("This day has no goals for times.")])))
 
 
-def h200_profiles(day: str | Path) -> Panel:
+def h200_profiles(folder: Path) -> Panel:
     """Show Nsight Compute's counters of the kernels that miss a goal of a day, as recorded on a GPU.
 
     A row has the kernel's time, the shares of peak rates that it reaches, the resident warps per SM, and what a warp
     waits for most, in cycles per issued instruction. If nothing is recorded, print the command that records it.
     """
-    folder = day if isinstance(day, Path) else lesson(day)
     file = folder / "profiles_gpu.json"
     if not file.exists():
         return Panel(Text(f"Not recorded yet. On an H200, `python -m tests.gpu.profile {folder.name} --record` does."))
@@ -97,12 +93,11 @@ def h200_profiles(day: str | Path) -> Panel:
     return Panel(Group(table, Text(""), paragraph(origin, style="quiet", indent=0)))
 
 
-def library_times(day: str | Path) -> Panel:
+def library_times(folder: Path) -> Panel:
     """Show the times of NVIDIA's libraries and of the course's kernels, as recorded on a GPU: a column for each size.
 
     If nothing is recorded, print the command that records it.
     """
-    folder = day if isinstance(day, Path) else lesson(day)
     file = folder / "libraries_gpu.json"
     if not file.exists():
         return Panel(Text(f"Not recorded yet. On a GPU, `python -m tests.gpu.libraries {folder.name} --record` does."))

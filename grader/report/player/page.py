@@ -17,6 +17,8 @@ from grader.verdict.record import clean
 _HERE = Path(__file__).parent
 MOST_BYTES = 2_000_000
 """The maximum size of a page."""
+HEIGHT = 760
+"""The height of the frame in pixels."""
 LINES = 12
 """The number of lines of the text version."""
 
@@ -50,23 +52,20 @@ def save(path: str | Path, recording: Recording, source: str, findings: Sequence
     write_file(path, page(recording, source, findings))
 
 
-def frame(
-    recording: Recording,
-    source: str,
-    findings: Sequence[Finding] = (),
-    most_bytes: int = MOST_BYTES,
-    height: int = 760,
-) -> str:
-    """Return the page in a sandboxed frame. A text version follows for viewers that drop frames."""
+def frame(recording: Recording, source: str, findings: Sequence[Finding] = (), most_bytes: int = MOST_BYTES) -> str:
+    """Return the page in a sandboxed frame, and the text version."""
     # The frame's content is an HTML attribute. Escaping & and " makes it longer, so the page gets 85 % of the bytes.
-    inner = html.escape(page(recording, source, findings, int(most_bytes * 0.85)))
-    said = html.escape(as_text(recording, findings))
-    name = html.escape(title(recording))
+    inner = page(recording, source, findings, int(most_bytes * 0.85))
+    said = f"<summary>The same in words</summary>\n<pre>{html.escape(as_text(recording, findings))}</pre>"
+    return framed(title(recording), inner, HEIGHT, said)
+
+
+def framed(name: str, inner: str, height: int, folded: str) -> str:
+    """Return a page in a sandboxed frame. ``folded``: what viewers that drop frames show in its place."""
     return (
-        f'<iframe title="{name}" sandbox="allow-scripts" loading="lazy" '
+        f'<iframe title="{html.escape(name)}" sandbox="allow-scripts" loading="lazy" '
         f'style="width:100%;box-sizing:border-box;height:{height}px;border:1px solid #8a929e;border-radius:6px" '
-        f'srcdoc="{inner}"></iframe>\n'
-        f"<details><summary>The same in words</summary>\n<pre>{said}</pre>\n</details>"
+        f'srcdoc="{html.escape(inner)}"></iframe>\n<details>{folded}\n</details>'
     )
 
 
