@@ -13,7 +13,7 @@
 - ``worker.py`` grades one job, in a separate process.
 - ``on_gpu.py`` combines the verdicts of the simulator and of a GPU.
 - ``store.py`` stores the result of each job. ``status.py`` shows the progress of a run.
-- ``records.py`` writes the files for each student.
+- ``result.py`` holds the results of one student. ``records.py`` writes the files for each student.
 - ``incidents.py`` handles internal errors of the grader: a message with a reference, and a log for the instructor.
 - ``tables.py`` writes grades.csv and similar.csv. ``csv_files.py`` reads and writes CSV, and ``cells.py`` makes text
   that students chose safe in a spreadsheet.

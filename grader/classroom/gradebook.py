@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from grader.classroom.policy import Grade, Policy, grade
-from grader.classroom.records import could_not_grade
+from grader.classroom.result import StudentResult
 from grader.classroom.submissions import Submission
 from grader.course import Course
 from grader.setup.errors import GraderError
@@ -35,15 +34,12 @@ class GradeBook(msgspec.Struct, kw_only=True):
 
 
 def make(
-    course: Course, submissions: Sequence[Submission], results: Sequence[Mapping[str, Any]], policy: Policy
+    course: Course, submissions: Sequence[Submission], results: Sequence[StudentResult], policy: Policy
 ) -> GradeBook:
     """Create the gradebook from the stored results, in the order of the submissions."""
-    names = {v["exercise"] for r in results for v in r["verdicts"]} | {name for r in results for name in r["missing"]}
+    names = {v.exercise for r in results for v in r.verdicts} | {name for r in results for name in r.missing}
     maxima = policy.maxima({e.name: float(e.points) for e in course.exercises if e.name in names})
-    grades = [
-        grade(policy, result, submission.folder_name, maxima, could_not_grade(result))
-        for submission, result in zip(submissions, results)
-    ]
+    grades = [grade(policy, result, one.folder_name, maxima) for one, result in zip(submissions, results)]
     return GradeBook(maxima=maxima, grades=grades)
 
 

@@ -34,7 +34,7 @@ def most_common(students: Iterable[Stored]) -> list[Mistake]:
     for student in students:
         for verdict in student.verdicts:
             stage = verdict.failed_stage
-            if stage is None or verdict.exercise in student.unchanged:
+            if stage is None or verdict.exercise in student.result.unchanged:
                 continue
             for key, mistake in dict(_of(student, verdict, stage)).items():
                 if key in found:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from grader.classroom import gradebook, leaderboard, mistakes, similar
 from grader.classroom.cells import printable
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.incidents import Incident, note
+from grader.classroom.result import StudentResult
 from grader.classroom.similar import Pair
 from grader.classroom.stored import Stored, shown_name, stored
 from grader.classroom.submissions import Submission
@@ -37,7 +38,7 @@ _FAILED_FIRST = {"failed": 0, "error": 1, "skipped": 2, "passed": 3}
 def write_pages(
     course: Course,
     submissions: Sequence[Submission],
-    results: Sequence[Mapping[str, Any]],
+    results: Sequence[StudentResult],
     pairs: Sequence[Pair],
     out: Path,
 ) -> Path:
@@ -53,7 +54,7 @@ def write_pages(
             note(out, submission.student, Incident.of(error, "writing feedback.html"))
     same = Counter(student.name for student in students)
     students = [
-        student if same[student.name] == 1 else replace(student, name=printable(str(student.result["student"])))
+        student if same[student.name] == 1 else replace(student, name=printable(student.result.student))
         for student in students
     ]
     boards = leaderboard.boards(students)
@@ -71,7 +72,7 @@ def feedback_page(student: Stored, book: GradeBook) -> str:
     from markupsafe import Markup
 
     verdicts = {verdict.exercise: verdict for verdict in student.verdicts}
-    submission = printable(str(student.result["submission"]))
+    submission = printable(student.result.submission)
     rows = [
         {
             "exercise": name,
@@ -93,9 +94,9 @@ def feedback_page(student: Stored, book: GradeBook) -> str:
         "feedback.html.j2",
         title=student.name,
         submission=submission if shown_name(submission) != student.name else "",
-        refused=student.result["refused"],
-        missing=student.result["missing"],
-        remarks=student.result["remarks"],
+        refused=student.result.refused,
+        missing=student.result.missing,
+        remarks=student.result.remarks,
         rows=rows,
         grade=student.grade,
         maximum=book.maximum,
@@ -126,7 +127,7 @@ def _class(course: Course, students: list[Stored], pairs: Sequence[Pair], book: 
     return {
         "students": [_row(student, book) for student in students],
         "complete": sum(total >= book.maximum > 0 for total in graded),
-        "refused": sum(bool(student.result["refused"]) for student in students),
+        "refused": sum(bool(student.result.refused) for student in students),
         "failed": sum(student.grade.failed for student in students),
         "stage_names": [stage for stage in STAGES if any(row["stuck"][stage] for row in exercises)],
         "exercises": exercises,
@@ -195,7 +196,7 @@ def _bins(totals: Sequence[float], maximum: float) -> list[dict[str, Any]]:
 
 def _group(course: Course, pairs: Sequence[Pair], students: Sequence[Stored]) -> dict[str, Any]:
     """Return a group of similar submissions: the students, and the most similar pair side by side."""
-    by_name = {student.result["student"]: student for student in students}
+    by_name = {student.result.student: student for student in students}
     names = [name for name in similar.students(pairs) if name in by_name]
     best = pairs[0]
     shown = [by_name[name] for name in (best.first, best.second) if name in by_name]
@@ -225,14 +226,14 @@ def _row(student: Stored, book: GradeBook) -> dict[str, Any]:
     for name in book.maxima:
         verdict = verdicts.get(name)
         stage = verdict.failed_stage if verdict else None
-        if name in student.unchanged:
+        if name in student.result.unchanged:
             marks.append(("skipped", "skeleton"))
         else:
             marks.append((_status(verdict) if verdict else "", stage.name if stage else "" if verdict else "–"))
     grade = student.grade
-    notes = [str(student.result["refused"])] if student.result["refused"] else []
+    notes = [student.result.refused] if student.result.refused else []
     notes += [f"{words.count(grade.days_late, 'day')} late: {0 - grade.late:g}"] if grade.days_late else []
-    notes += [*grade.why, *student.result["remarks"]]
+    notes += [*grade.why, *student.result.remarks]
     return {
         "name": student.name,
         "folder": student.folder,

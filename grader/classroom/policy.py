@@ -36,10 +36,11 @@ import msgspec
 
 from grader.classroom.cells import no_formula
 from grader.classroom.csv_files import read_csv
+from grader.classroom.result import StudentResult
 from grader.classroom.submissions import MOODLE
 from grader.course import Course
 from grader.setup.errors import GraderError
-from grader.verdict import PASSED, words
+from grader.verdict import PASSED, Verdict, words
 
 Points = Annotated[float, msgspec.Meta(ge=0, le=10_000)]
 DAY = timedelta(days=1)
@@ -136,12 +137,12 @@ class Policy:
         """Return the maximum points of each exercise. ``points``: the course's points by exercise."""
         return {name: sum(self.stages[name].values()) if name in self.stages else full for name, full in points.items()}
 
-    def earned(self, verdict: Mapping[str, Any]) -> float:
-        """Return the points of one verdict, given as in results.json."""
-        stages = self.stages.get(verdict["exercise"])
+    def earned(self, verdict: Verdict) -> float:
+        """Return the points of one verdict."""
+        stages = self.stages.get(verdict.exercise)
         if stages is None:
-            return float(verdict["score"])
-        return float(sum(stages.get(s["name"], 0) for s in verdict["stages"] if s["status"] == PASSED))
+            return verdict.score
+        return sum(stages.get(stage.name, 0.0) for stage in verdict.stages if stage.status == PASSED)
 
 
 class Grade(msgspec.Struct, kw_only=True):
@@ -168,38 +169,36 @@ class Grade(msgspec.Struct, kw_only=True):
 
 def grade(
     policy: Policy,
-    result: Mapping[str, Any],
+    result: StudentResult,
     folder: str,
     maxima: Mapping[str, float],
-    failed: bool,
     handed_in: tuple[datetime, datetime] | None = None,
 ) -> Grade:
     """Return a student's grade from the stored results. ``handed_in``: the times of submission and due date.
 
     An unchanged skeleton earns nothing, even where it passes a stage.
     """
-    student, unchanged = result["student"], result.get("unchanged", ())
     points = {
-        verdict["exercise"]: 0.0 if verdict["exercise"] in unchanged else round(policy.earned(verdict), 2)
-        for verdict in result["verdicts"]
+        verdict.exercise: 0.0 if verdict.exercise in result.unchanged else round(policy.earned(verdict), 2)
+        for verdict in result.verdicts
     }
     made = Grade(
-        student=student,
+        student=result.student,
         folder=folder,
-        submission=result["submission"],
+        submission=result.submission,
         points=points,
         maximum=round(sum(maxima.values()), 2),
-        failed=failed,
+        failed=result.failed,
     )
     earned = sum(points.values())
     if policy.late is not None:
-        time = policy.times.get(policy.row_of(student))
+        time = policy.times.get(policy.row_of(result.student))
         if handed_in is None and time is not None and policy.late.due is not None:
             handed_in = (time, policy.late.due)
         if handed_in is not None:
             made.days_late = policy.late.days_late(*handed_in)
             made.late = round(policy.late.taken(earned, made.days_late), 2)
-    mine = [extra for extra in policy.extra if extra.student in _names(student)]
+    mine = [extra for extra in policy.extra if extra.student in _names(result.student)]
     made.extra = round(sum(extra.points for extra in mine), 2)
     made.why = [_reason(extra) for extra in mine]
     made.total = max(0.0, round(earned - made.late + made.extra, 2))

@@ -14,7 +14,6 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from grader import __version__
 from grader.classroom import cells, gradebook, jobs, on_gpu, records, similar, tables, worker
@@ -23,6 +22,7 @@ from grader.classroom.incidents import Incident, note
 from grader.classroom.instructor import Instructions
 from grader.classroom.jobs import Job
 from grader.classroom.local import Local
+from grader.classroom.result import StudentResult
 from grader.classroom.store import Plan, Store
 from grader.classroom.stored import shown_name
 from grader.classroom.submissions import Submission
@@ -32,7 +32,7 @@ from grader.course.learner import pristine
 from grader.setup.errors import GraderError
 from grader.setup.files import make_folder, write_file
 
-Done = Callable[[Submission, dict[str, Any], bool], None]
+Done = Callable[[Submission, StudentResult, bool], None]
 """Called for each student, with the results, and True if they come from an earlier run."""
 Counted = Callable[[int, int], None]
 """Called with the number of finished jobs and the number of all jobs."""
@@ -90,7 +90,7 @@ class Session:
         self.store = Store(self.out)
         self._skeletons: dict[str, list[bytes] | None] = {}
 
-    def run(self, on_done: Done, on_job: Counted = lambda done, total: None) -> list[dict[str, Any]]:
+    def run(self, on_done: Done, on_job: Counted = lambda done, total: None) -> list[StudentResult]:
         """Grade the remaining students; return the results of all, in the order of the submissions."""
         self.store.make()
         with self.store.alone():
@@ -140,15 +140,15 @@ class Session:
                     for step in job.steps:
                         self.store.forget(step.key)
 
-    def _kept(self, students: list[Student], on_done: Done) -> dict[str, dict[str, Any]]:
+    def _kept(self, students: list[Student], on_done: Done) -> dict[str, StudentResult]:
         """Return the results of finished students by folder name; set ``missing`` of the others."""
         done = self.store.done({key for student in students for key in student.keys})
         results = {}
         for student in students:
             before = records.read_student(self.out, student.submission) if done.issuperset(student.keys) else None
             # A new attempt may have the same files under a new name, which the exports need.
-            wanted = {"key": student.key, "submission": student.submission.path.name}
-            if before and wanted.items() <= before.items() and not records.could_not_grade(before):
+            wanted = student.key, student.submission.path.name
+            if before and wanted == (before.key, before.submission) and not before.failed:
                 results[student.submission.folder_name] = before
                 on_done(student.submission, before, True)
                 continue
@@ -227,35 +227,47 @@ class Session:
             hand_out()  # hand out jobs before writing results, so that workers do not wait
             yield from answers
 
-    def _write(self, student: Student) -> dict[str, Any]:
+    def _write(self, student: Student) -> StudentResult:
         """Write the student's files, and the log for the instructor."""
-        submission, wanted = student.submission, list(self._wanted())
-        graded = self._of(student)
+        submission, graded = student.submission, self._of(student)
         if submission.incident:
             graded.incidents.append(submission.incident)
         try:
-            remarks = self._remarks(submission)
-            remarks += [
+            result = self._result(student, graded)
+            result.remarks += self._remarks(submission)
+            result.remarks += [
                 f"the file for {name} is empty"
                 for name, place in student.places.items()
                 if not submission.kernels[place].strip()
             ]
-            remarks += [
+            result.remarks += [
                 f"the file for {name} is the unchanged skeleton, which earns nothing" for name in student.unchanged
             ]
-            records.write_student(self.out, submission, student.key, wanted, graded, remarks, student.unchanged)
+            result.unchanged += student.unchanged
+            records.write_student(self.out, submission, result)
         except GraderError:
             raise
         except Exception as error:
             noted = [*graded.incidents, Incident.of(error, "writing the results")]
             graded = _together(worker.failed(self.entries[name], noted[-1]) for name in student.jobs)
             graded.incidents = noted
-            records.write_student(self.out, submission, student.key, wanted, graded, [])
+            result = self._result(student, graded)
+            records.write_student(self.out, submission, result)
         for incident in graded.incidents:
             note(self.out, submission.student, incident)
-        result = records.read_student(self.out, submission)
-        assert result
         return result
+
+    def _result(self, student: Student, graded: Graded) -> StudentResult:
+        submission, found = student.submission, {verdict.exercise for verdict in graded.verdicts}
+        return StudentResult(
+            submission.student,
+            submission.path.name,
+            student.key,
+            submission.refused,
+            missing=[name for name in self._wanted() if name not in found],
+            references=[incident.reference for incident in graded.incidents],
+            verdicts=graded.verdicts,
+        )
 
     def _of(self, student: Student) -> Graded:
         """Return the results of a student's jobs, with one verdict for the simulator and the GPU together."""
@@ -272,7 +284,7 @@ class Session:
             found.append(graded)
         return _together(found)
 
-    def finish(self, results: list[dict[str, Any]]) -> tuple[Path, list[similar.Pair]]:
+    def finish(self, results: list[StudentResult]) -> tuple[Path, list[similar.Pair]]:
         """Write grades.json, grades.csv and similar.csv; return the path of grades.csv and the similar pairs."""
         policy = self.instructions.policy
         book = gradebook.make(self.course, self.submissions, results, policy)

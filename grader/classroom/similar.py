@@ -79,7 +79,7 @@ def similar(exercise: str, files: Mapping[str, KGrams], skeleton: KGrams = froze
     for student, grams in sorted(files.items()):
         if len(rest := grams - skeleton) >= FEWEST:
             own.setdefault(rest, []).append(student)
-    pairs = [Pair(exercise, *both, 1.0) for same in own.values() for both in combinations(same, 2)]
+    pairs = [Pair(exercise, one, two, 1.0) for same in own.values() for one, two in combinations(same, 2)]
     for (a, of_a), (b, of_b) in combinations(own.items(), 2):
         smaller = min(len(a), len(b))
         if smaller < LEAST_SIZE * max(len(a), len(b)):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from grader.classroom.cells import printable
 from grader.classroom.policy import Grade
+from grader.classroom.result import StudentResult
 from grader.classroom.submissions import Submission
 from grader.classroom.worker import in_utf8
 from grader.verdict import Verdict
@@ -23,21 +24,16 @@ class Stored:
     """The student's name, safe to show."""
     folder: str
     nickname: str
-    result: Mapping[str, Any]
+    result: StudentResult
     grade: Grade
     verdicts: list[Verdict] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
     """The text of the graded file, by exercise."""
 
-    @property
-    def unchanged(self) -> Sequence[str]:
-        """Return the exercises whose file is the unchanged skeleton."""
-        return self.result.get("unchanged", ())
 
-
-def stored(submission: Submission, result: Mapping[str, Any], grade: Grade, maxima: Mapping[str, float]) -> Stored:
+def stored(submission: Submission, result: StudentResult, grade: Grade, maxima: Mapping[str, float]) -> Stored:
     """Combine a student's results and files. Each verdict gets the points of the grade."""
-    verdicts = [Verdict.from_dict(data, submission.folder_name) for data in result["verdicts"]]
+    verdicts = [copy.copy(verdict) for verdict in result.verdicts]
     for verdict in verdicts:
         verdict.score = grade.points[verdict.exercise]
         most = maxima.get(verdict.exercise, verdict.points)

@@ -8,33 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from grader.classroom.cells import no_formula
 from grader.classroom.csv_files import table
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.incidents import LOG
+from grader.classroom.result import StudentResult
 from grader.classroom.similar import Pair
 from grader.setup.files import write_file
-from grader.verdict import ERROR, words
+from grader.verdict import words
 
 
-def write_grades(out: Path, results: Sequence[dict[str, Any]], book: GradeBook | None = None) -> Path:
+def write_grades(out: Path, results: Sequence[StudentResult], book: GradeBook | None = None) -> Path:
     """Write grades.csv: a row per student, a column per exercise. ``book``: grades by the instructor's points."""
-    exercises = sorted(
-        {v["exercise"] for r in results for v in r["verdicts"]} | {m for r in results for m in r["missing"]}
-    )
+    exercises = sorted({v.exercise for r in results for v in r.verdicts} | {m for r in results for m in r.missing})
     own = ["late", "extra"] if book else []
     rows: list[list[str | float]] = [["student", "score", *exercises, *own, "note"]]
     for i, result in enumerate(results):
-        points = {v["exercise"]: v["score"] for v in result["verdicts"]}
-        score, notes, more = result["score"], _notes(result), list[float]()
+        points = {verdict.exercise: verdict.score for verdict in result.verdicts}
+        score, notes, more = result.score, _notes(result), list[float]()
         if book:
             grade = book.grades[i]
             score, points, more = grade.total, grade.points, [0 - grade.late, grade.extra]
             notes += [f"{words.count(grade.days_late, 'day')} late"] * bool(grade.days_late) + grade.why
         cells = [points.get(name, 0) for name in exercises]
-        rows.append([result["student"], score, *cells, *more, "; ".join(notes)])
+        rows.append([result.student, score, *cells, *more, "; ".join(notes)])
     path = out / "grades.csv"
     write_csv(path, rows)
     return path
@@ -47,13 +45,11 @@ def write_similar(out: Path, pairs: Sequence[Pair]) -> None:
     write_csv(out / "similar.csv", rows)
 
 
-def _notes(result: dict[str, Any]) -> list[str]:
-    notes = [result["refused"]] if result["refused"] else []
-    for verdict in result["verdicts"]:
-        if any(stage["status"] == ERROR for stage in verdict["stages"]):
-            notes.append(f"{verdict['exercise']} could not be graded")
-    notes += [f"{LOG}: reference {reference}" for reference in result["references"]]
-    return notes + result["remarks"]
+def _notes(result: StudentResult) -> list[str]:
+    notes = [result.refused] if result.refused else []
+    notes += [f"{verdict.exercise} could not be graded" for verdict in result.verdicts if verdict.exit_code == 2]
+    notes += [f"{LOG}: reference {reference}" for reference in result.references]
+    return notes + result.remarks
 
 
 def write_csv(path: Path, rows: Iterable[Iterable[str | float]]) -> None:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -21,7 +21,10 @@ from grader.setup.errors import GraderError
 from grader.verdict import words
 
 if TYPE_CHECKING:
+    from grader.classroom.result import StudentResult
+    from grader.classroom.session import Session
     from grader.classroom.similar import Pair
+    from grader.classroom.submissions import Submission
 
 SHOWN_GROUPS = 10
 SHOWN_NAMES = 6
@@ -87,7 +90,6 @@ def command(
     from grader.classroom.incidents import LOG
     from grader.classroom.instructor import Instructions, read_instructions
     from grader.classroom.pages import write_pages
-    from grader.classroom.records import could_not_grade
     from grader.classroom.session import Session
     from grader.classroom.submissions import find_submissions
     from grader.classroom.worker import require_sandbox
@@ -117,20 +119,20 @@ def command(
     page = write_pages(course, submissions, results, pairs, out)
     console.print(f"{words.count(len(results), 'submission')} graded: {grades}")
     console.print(f"results of the class: {page}")
-    refused = [result for result in results if result["refused"]]
+    refused = [result for result in results if result.refused]
     for result in refused:
-        print_note(f"{result['submission']!r} could not be read: {result['refused']}")
-    failed = sum(could_not_grade(result) for result in results)
+        print_note(f"{result.submission!r} could not be read: {result.refused}")
+    failed = sum(result.failed for result in results)
     if failed:
         print_note(f"{words.count(failed, 'submission')} could not be graded; run the same command to try again")
-    if (out / LOG).exists() and any(result["references"] for result in results):
+    if (out / LOG).exists() and any(result.references for result in results):
         print_note(f"the grader itself failed; see {out / LOG}")
     if pairs:
         print_similar(pairs, out, console)
     return 0
 
 
-def _run(session: Any, console: Console) -> list[dict[str, Any]]:
+def _run(session: Session, console: Console) -> list[StudentResult]:
     """Run the session. On a terminal, show a progress bar with the finished jobs and students."""
     from grader.classroom.policy import grade
     from grader.classroom.stored import shown_name
@@ -148,13 +150,13 @@ def _run(session: Any, console: Console) -> list[dict[str, Any]]:
         bar = progress.add_task("", total=None, last="", rate="", students=0, all=len(session.submissions))
         students = 0
 
-        def done(submission: Any, result: dict[str, Any], before: bool) -> None:
+        def done(submission: Submission, result: StudentResult, before: bool) -> None:
             nonlocal students
             students += 1
             name = shown_name(submission.student)
             progress.update(bar, students=students, last=name[:30])
             if (not console.is_terminal and not before) or submission.student in session.again_students:
-                points = grade(session.instructions.policy, result, "", {}, failed=False).total
+                points = grade(session.instructions.policy, result, "", {}).total
                 unit = "point" if points == 1 else "points"
                 console.print(f"{name}: {points:g} {unit}", markup=False, soft_wrap=True)
 

@@ -170,7 +170,7 @@ def test_a_node_falls_silent(course: Course, hand_in, tmp_path: Path, no_ray, cl
     session = Session(course, find_submissions(folder), tmp_path / "out", executor=lambda: Cluster("none", course))
     results = session.run(lambda student, result, before: done.append(student.student))
     assert sorted(done) == [f"student{number:02}" for number in range(12)], "a student is missing or listed twice"
-    assert [result["score"] for result in results] == [10] * 12
+    assert [result.score for result in results] == [10] * 12
     assert len({nodes.asked[reference][1].key for reference in nodes.answered}) == len(nodes.answered) == 12
     tries = Counter(job.key for _, job in nodes.asked.values())
     assert sorted(tries.values())[-JOBS_FOR_EACH_CORE - 1 :] == [1] + [2] * JOBS_FOR_EACH_CORE, (

@@ -12,6 +12,7 @@ from grader.classroom import leaderboard, mistakes, similar
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.pages import feedback_page
 from grader.classroom.policy import Grade
+from grader.classroom.result import StudentResult
 from grader.classroom.similar import Pair
 from grader.classroom.stored import Stored
 from grader.cli.grade import print_similar
@@ -28,7 +29,7 @@ BODY = "".join(f"__device__ float part{i}(float a) {{ return a * {i} + {i}.5f; }
 def student(name: str, *stages: Stage, nickname: str = "", passed: bool = True) -> Stored:
     verdict = Verdict("d/e", "E", "e.cu", "cuda", 0, passed=passed, stages=list(stages))
     grade = Grade(student=name, folder=name, submission=name, points={}, maximum=10)
-    return Stored(name, name, nickname, {}, grade, [verdict])
+    return Stored(name, name, nickname, StudentResult(name, name, "key"), grade, [verdict])
 
 
 def counted(moved: float) -> Stage:
@@ -172,15 +173,14 @@ def test_the_text_of_a_mistake_ends_like_a_sentence(kind: str) -> None:
 
 def test_an_unchanged_skeleton_is_no_mistake() -> None:
     ann, bob = wrong("ann", "expected ';'"), wrong("bob", "expected ';'")
-    ann.result.update(unchanged=["d/e"])  # type: ignore[attr-defined]
+    ann.result.unchanged = ["d/e"]
     (mistake,) = mistakes.most_common([ann, bob])
     assert (mistake.student, mistake.count) == (bob, 1)
 
 
 def test_feedback_lists_failed_exercises_first_and_links_to_each() -> None:
     ann = student("ann", Stage("builds", "passed"))
-    remarks = ["the file for d/e is the unchanged skeleton"]
-    ann.result.update(submission="ann.zip", refused="", missing=[], remarks=remarks)  # type: ignore[attr-defined]
+    ann.result.remarks = ["the file for d/e is the unchanged skeleton"]
     ann.grade.days_late = 3
     error = Diagnostic("error", "invalid syntax", "z.py", 2, 0, "def f(:")
     bad = Verdict("d/z", "Z", "z.cu", "cpu", 0, passed=False, stages=[Stage("builds", "failed", diagnostics=[error])])

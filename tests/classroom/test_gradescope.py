@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from grader.classroom.exports import gradescope, gradescope_run
+from grader.classroom.result import StudentResult
 from grader.cli.app import run
 from grader.course import Course
 from grader.setup.errors import GraderError
@@ -159,7 +160,7 @@ def test_nothing_to_grade(autograder: Path) -> None:
 
 def test_an_error_of_the_grader_gives_no_grade(autograder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hand_in(autograder, {"twice.cu": KERNEL})
-    result = {"references": ["1234"], "verdicts": []}
+    result = StudentResult("ann", "ann", "key", references=["1234"])
     monkeypatch.setattr(gradescope_run.Session, "run", lambda *_: [result])
     assert gradescope_run.main([str(autograder)]) == 2
     assert not (autograder / "results/results.json").exists()

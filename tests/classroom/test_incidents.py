@@ -137,10 +137,10 @@ def test_a_fault_while_a_report_is_read(course: Course, monkeypatch: pytest.Monk
 def test_a_fault_while_results_are_written(arguments: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
     write_student = session.records.write_student
 
-    def fail_for_bob(out, submission, key, wanted, graded, *more) -> None:
-        if submission.student == "bob" and graded.verdicts[0].passed:
+    def fail_for_bob(out, submission, result) -> None:
+        if submission.student == "bob" and result.verdicts[0].passed:
             raise UnicodeError("mine")
-        write_student(out, submission, key, wanted, graded, *more)
+        write_student(out, submission, result)
 
     monkeypatch.setattr(session.records, "write_student", fail_for_bob)
     assert run(arguments) == 0, capsys.readouterr()

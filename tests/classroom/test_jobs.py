@@ -12,6 +12,7 @@ import pytest
 from grader.classroom import jobs, on_gpu
 from grader.classroom.executor import Died, Outcome
 from grader.classroom.jobs import Job
+from grader.classroom.result import StudentResult
 from grader.classroom.session import Session
 from grader.classroom.status import status
 from grader.classroom.store import FOLDER, Plan, Store
@@ -68,7 +69,7 @@ def passes(job: Job) -> bytes:
     return Graded([verdict(job, builds=PASSED, correct=PASSED, safe=PASSED, fast=SKIPPED)]).to_json()
 
 
-def grade(course: Course, folder: Path, out: Path, judge=passes, **options) -> tuple[Recorded, list[dict]]:
+def grade(course: Course, folder: Path, out: Path, judge=passes, **options) -> tuple[Recorded, list[StudentResult]]:
     executor = Recorded(judge)
     session = Session(course, find_submissions(folder), out, executor=lambda: executor, **options)
     return executor, session.run(lambda student, result, before: None)
@@ -95,8 +96,8 @@ def test_identical_submissions_share_a_job(course: Course, hand_in, tmp_path: Pa
         folder = hand_in(student)
     hand_in("eve", KERNEL + "// eve\n")
     executor, results = grade(course, folder, tmp_path / "out")
-    assert len(executor.asked) == 2 and [result["score"] for result in results] == [10, 10, 10]
-    assert [result["verdicts"][0]["file"] for result in results] == ["twice.cu"] * 3
+    assert len(executor.asked) == 2 and [result.score for result in results] == [10, 10, 10]
+    assert [result.verdicts[0].file for result in results] == ["twice.cu"] * 3
 
 
 def test_jobs_that_may_be_endless_start_first(course: Course, hand_in, tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_a_lost_machine_does_not_fail_the_job(course: Course, hand_in, tmp_path:
     folder = hand_in("ann")
     fates = [Died("gone", machine=True)] * 5 + [Died("killed")]
     executor, results = grade(course, folder, tmp_path / "out", lambda job: fates.pop() if fates else passes(job))
-    assert len(executor.asked) == 7 and results[0]["score"] == 10
+    assert len(executor.asked) == 7 and results[0].score == 10
 
 
 def test_a_gpu_judges_submissions_that_passed_on_the_simulator(course: Course, hand_in, tmp_path: Path) -> None:
@@ -134,8 +135,8 @@ def test_a_gpu_judges_submissions_that_passed_on_the_simulator(course: Course, h
         ("right", "cuda"),
         ("wrong", "cpu"),
     ]
-    stages = [{stage["name"]: stage["status"] for stage in result["verdicts"][0]["stages"]} for result in results]
-    assert [result["score"] for result in results] == [10, 0, 0]
+    stages = [{stage.name: stage.status for stage in result.verdicts[0].stages} for result in results]
+    assert [result.score for result in results] == [10, 0, 0]
     assert stages[0] == {"builds": PASSED, "correct": PASSED, "safe": PASSED, "fast": PASSED}
     assert stages[2] == {"builds": PASSED, "correct": FAILED, "safe": PASSED, "fast": SKIPPED}
     assert status(out).done == status(out).jobs == 6
@@ -149,9 +150,9 @@ def test_a_gpu_that_failed_is_asked_again(course: Course, hand_in, tmp_path: Pat
 
     folder = hand_in("ann")
     _, (result,) = grade(course, folder, tmp_path / "out", broken, device="cuda")
-    assert result["score"] == 0 and result["verdicts"][0]["stages"][0]["status"] == ERROR
+    assert result.score == 0 and result.verdicts[0].stages[0].status == ERROR
     executor, (result,) = grade(course, folder, tmp_path / "out", device="cuda")
-    assert [job.device for job in executor.asked] == ["cuda"] and result["score"] == 10
+    assert [job.device for job in executor.asked] == ["cuda"] and result.score == 10
     merged = on_gpu.merged([verdict(a_job(), builds=FAILED)])
     assert not merged.passed
 
@@ -237,4 +238,4 @@ def test_a_damaged_job_is_run_again(course: Course, hand_in, tmp_path: Path) -> 
         if path.name != "plan.json":
             path.write_text(json.dumps({"seconds": 1}))
     executor, results = grade(course, folder, out)
-    assert len(executor.asked) == 1 and results[0]["score"] == 10
+    assert len(executor.asked) == 1 and results[0].score == 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,31 +10,27 @@ import pytest
 
 from grader.classroom.instructor import read_instructions
 from grader.classroom.policy import Extra, Late, Policy, grade
+from grader.classroom.result import StudentResult
 from grader.classroom.stored import shown_name
 from grader.cli.app import run
 from grader.course import Course
 from grader.setup.errors import GraderError
+from grader.verdict import FAILED, PASSED, Stage, Verdict
 
 DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WORKSHEET = "Identifier,Full name,Last modified (submission)\n"
 LATE = "[late]\ndue = 2026-03-01T12:00:00+00:00\n"
 
 
-def result(*passed: str) -> dict:
-    stages = [
-        {"name": name, "status": "passed" if name in passed else "failed"} for name in ("builds", "correct", "safe")
-    ]
-    score = 10.0 if len(passed) == 3 else 0.0
-    return {
-        "student": "ann",
-        "submission": "ann.zip",
-        "verdicts": [{"exercise": "d/e", "score": score, "stages": stages}],
-    }
+def result(*passed: str, student: str = "ann", unchanged: Sequence[str] = ()) -> StudentResult:
+    stages = [Stage(name, PASSED if name in passed else FAILED) for name in ("builds", "correct", "safe")]
+    verdict = Verdict("d/e", "", "", "cpu", 0, stages=stages, score=10.0 if len(passed) == 3 else 0.0)
+    return StudentResult(student, "ann.zip", "key", unchanged=list(unchanged), verdicts=[verdict])
 
 
 def total(policy: Policy, *passed: str, late: timedelta | None = None) -> float:
     handed_in = None if late is None else (DUE + late, DUE)
-    return grade(policy, result(*passed), "ann", {"d/e": 10.0}, False, handed_in).total
+    return grade(policy, result(*passed), "ann", {"d/e": 10.0}, handed_in).total
 
 
 def test_all_or_nothing_without_a_policy() -> None:
@@ -138,7 +135,7 @@ def test_times_of_moodles_worksheet(course: Course, tmp_path: Path, text: str) -
     policy.check_class([ann])
     with pytest.raises(GraderError, match="has no row for 'Bob Ray"):
         policy.check_class([ann, bob])
-    made = grade(policy, result("builds", "correct", "safe") | {"student": ann}, "ann", {"d/e": 10.0}, False)
+    made = grade(policy, result("builds", "correct", "safe", student=ann), "ann", {"d/e": 10.0})
     assert policy.times["Participant 101"] == datetime(2026, 3, 1, 17, 30, tzinfo=UTC)
     assert (made.days_late, made.total) == (1, 9)
 
@@ -173,7 +170,7 @@ def test_students_may_be_named_as_grades_csv_shows_them() -> None:
     late, extra = Late(due=DUE, percent_per_day=50, submitted="x.csv"), (Extra("'=ann", 3),)
     policy = Policy(late=late, extra=extra, times={"'=ann": DUE + timedelta(days=1)})
     policy.check_class(["=ann"])
-    made = grade(policy, result("builds", "correct", "safe") | {"student": "=ann"}, "ann", {"d/e": 10.0}, False)
+    made = grade(policy, result("builds", "correct", "safe", student="=ann"), "ann", {"d/e": 10.0})
     assert (made.late, made.extra, made.total) == (5, 3, 8)
     with pytest.raises(GraderError, match='no submission of student = "\'=ann"'):
         policy.check_class(["ann"])
@@ -224,14 +221,13 @@ def test_a_submitted_skeleton_is_recognized(course: Course, hand_in, tmp_path: P
 
 def test_an_unchanged_skeleton_earns_nothing() -> None:
     policy = Policy(stages={"d/e": {"builds": 4.0, "correct": 6.0}})
-    found = result("builds")
-    assert grade(policy, found, "ann", {"d/e": 10.0}, False).points == {"d/e": 4}
-    assert grade(policy, found | {"unchanged": ["d/e"]}, "ann", {"d/e": 10.0}, False).points == {"d/e": 0}
+    assert grade(policy, result("builds"), "ann", {"d/e": 10.0}).points == {"d/e": 4}
+    assert grade(policy, result("builds", unchanged=["d/e"]), "ann", {"d/e": 10.0}).points == {"d/e": 0}
 
 
 def test_extra_points_are_text_and_no_formula() -> None:
     policy = Policy(extra=(Extra("ann", 2, "a mistake found"), Extra("ann", -1)))
-    assert grade(policy, result(), "ann", {"d/e": 10.0}, False).why == [
+    assert grade(policy, result(), "ann", {"d/e": 10.0}).why == [
         "2 points more: a mistake found",
         "1 point fewer",
     ]

@@ -244,7 +244,7 @@ def test_a_new_attempt_in_canvas_replaces_the_results(course: Course, tmp_path: 
 
     def graded() -> dict[str, str]:
         session = Session(course, find_submissions(folder), out, exercises=(entry.name,))
-        found = {result["student"]: result["submission"] for result in session.run(lambda *_: None)}
+        found = {result.student: result.submission for result in session.run(lambda *_: None)}
         assert len(list(out.glob("*/results.json"))) == 2
         return found
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.cells import no_formula
+from grader.classroom.result import StudentResult
 from grader.classroom.similar import Pair
 from grader.classroom.tables import write_csv, write_grades, write_similar
 from grader.cli.app import run
@@ -36,15 +37,7 @@ def test_a_name_stays_in_its_cell(course: Course, hand_in, tmp_path: Path, capsy
 @pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠", "﹦", "−", " =", "\u3000="])
 def test_no_cell_is_a_formula(tmp_path: Path, first: str) -> None:
     name = f"{first}cmd()"
-    result = {
-        "student": name,
-        "score": 0.5,
-        "refused": "",
-        "missing": [],
-        "verdicts": [],
-        "references": [],
-        "remarks": [name],
-    }
+    result = StudentResult(name, name, "key", remarks=[name])
     write_similar(tmp_path, [Pair("twice", name, "ann", 0.9)])
     for row in rows(write_grades(tmp_path, [result])) + rows(tmp_path / "similar.csv"):
         assert all(cell[:1] in ("'", "?") for cell in row if "cmd()" in cell), row

@@ -25,7 +25,8 @@ from grader.classroom.cells import printable
 from grader.classroom.exports.gradescope import COURSE, INSTRUCTOR, SETTINGS, Settings
 from grader.classroom.incidents import LOG
 from grader.classroom.instructor import Instructions, read_instructions
-from grader.classroom.records import could_not_grade
+from grader.classroom.records import notes
+from grader.classroom.result import StudentResult
 from grader.classroom.session import Session
 from grader.classroom.stored import Stored, stored
 from grader.classroom.submissions import Submission, read_submission
@@ -35,6 +36,7 @@ from grader.report.terminal import as_text
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
 from grader.verdict import ERROR, PASSED, Verdict, words
+from grader.verdict.wording import stages
 
 
 class _Assignment(msgspec.Struct):
@@ -75,13 +77,8 @@ def run(root: Path) -> None:
         session = Session(course, [submission], Path(folder), instructions, tuple(settings.exercises), workers=1)
         result = session.run(lambda *_: None)[0]
         log = Path(folder) / LOG
-        if could_not_grade(result):
-            said = [
-                stage["text"]
-                for verdict in result["verdicts"]
-                for stage in verdict["stages"]
-                if stage["status"] == ERROR
-            ]
+        if result.failed:
+            said = [stages.text(s) for verdict in result.verdicts for s in verdict.stages if s.status == ERROR]
             said += [log.read_text(encoding="utf-8")] if log.exists() else []
             raise GraderError("the grader could not grade this submission", "\n".join(said))
     made = _results(course, settings, instructions, submission, result, handed_in)
@@ -95,18 +92,17 @@ def _results(
     settings: Settings,
     instructions: Instructions,
     submission: Submission,
-    result: Mapping[str, Any],
+    result: StudentResult,
     handed_in: tuple[datetime, datetime] | None,
 ) -> dict[str, Any]:
     """Return the content of results.json."""
     rules = instructions.policy
     maxima = rules.maxima({name: float(course.find(name).points) for name in settings.exercises})
-    grade = policy.grade(rules, result, submission.folder_name, maxima, False, handed_in)
+    grade = policy.grade(rules, result, submission.folder_name, maxima, handed_in)
     student = stored(submission, result, grade, maxima)
     verdicts = {verdict.exercise: verdict for verdict in student.verdicts}
-    output = [f"The submission was not graded: {result['refused']}."] if result["refused"] else []
-    output += [f"There is no file for {name}." for name in result["missing"]]
-    output += [f"{remark[0].upper()}{remark[1:]}." for remark in result["remarks"]]
+    output = [f"The submission was not graded: {result.refused}."] if result.refused else []
+    output += notes(result)
     if grade.days_late:
         output.append(f"Handed in {words.count(grade.days_late, 'day')} late: {0 - grade.late:g} points.")
     output += grade.why
