@@ -333,8 +333,8 @@ class _Ptx:
             return advice
         example = EXAMPLES.get(opcode.split(".")[0])
         if example is None:
-            return "Use the CUDA intrinsic for this instruction."
-        return f"Use the CUDA intrinsic for this instruction, or a form that the simulator supports, such as {example}."
+            return "Use C++ or an intrinsic of CUDA instead."
+        return f"Use C++, an intrinsic of CUDA, or a form that the simulator supports, such as {example}."
 
     def _declare(self, text: str) -> list[str]:
         match = re.match(r"\.reg\s*\.(\w+)\s+(.*)$", text)

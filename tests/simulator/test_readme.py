@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from grader import simulator
+from grader.frontend import ptx_instructions
 
 ROOT = Path(__file__).parents[2]
 SIMULATOR = Path(simulator.__file__).parent
@@ -32,6 +35,12 @@ def test_the_files_of_an_example_exist(title: str) -> None:
     named = files(EXAMPLES[title])
     assert len(named) >= 9
     assert not [str(file) for file in named if not file.is_absolute()]
+
+
+def test_the_row_of_the_instruction_is_that_of_the_table() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", EXAMPLES["an asynchronous PTX instruction"], re.DOTALL)
+    row = ast.literal_eval(textwrap.dedent(code))
+    assert row in ptx_instructions._RULES
 
 
 def test_a_finding_is_named_in_the_listed_files_only() -> None:
