@@ -19,10 +19,10 @@ from grader.report.html import html_page
 from grader.report.junit import junit_xml
 from grader.report.notebook.verdicts import VerdictPanel
 from grader.report.terminal import as_text
-from grader.verdict import CaseResult, Diagnosis, Finding, Memory, OutputResult, Side, Stage, Verdict, schema
+from grader.verdict import CaseResult, Finding, Memory, OutputResult, Side, Stage, Verdict, schema
 from grader.verdict.findings import KINDS
 from grader.verdict.findings.barriers import Reason
-from grader.verdict.wording import cases, findings, outputs, results
+from grader.verdict.wording import cases, catalog, findings, outputs, results
 from tests.report import samples
 
 MEMORY = Memory(
@@ -81,33 +81,6 @@ def test_a_finding(kind: str, report: str) -> None:
         assert squeezed(said) in seen, said
 
 
-VALUES = {
-    name: 2.0
-    for name in [
-        "count",
-        "elements",
-        "column",
-        "rows",
-        "of",
-        "row",
-        "nan",
-        "infinite",
-        "value",
-        "factor",
-        "by",
-        "axis",
-        "step",
-        "low",
-        "high",
-        "holds",
-        "at",
-        "axes",
-        "norm",
-        "element",
-    ]
-}
-
-
 def verdict_of(case: CaseResult) -> Verdict:
     return samples.verdict(samples.builds(), Stage("correct", "failed", cases=[case]))
 
@@ -116,7 +89,7 @@ def verdict_of(case: CaseResult) -> Verdict:
 @pytest.mark.parametrize("kind", outputs.LOOKS)
 def test_a_wrong_output(kind: str, report: str) -> None:
     output = OutputResult("out", "f32", [4, 8], False, 32, 5, 2, 0.5, 30.0, tolerance=1e-4)
-    output.diagnosis = Diagnosis(kind, VALUES, [1, 2])
+    output.diagnosis = catalog.sample_diagnosis(kind)
     output.worst = [samples.wrong_case().outputs[0].worst[0]]
     seen = squeezed(REPORTS[report](verdict_of(CaseResult("c", "f32", "failed", {"n": 1}, "wrong", outputs=[output]))))
     said = [
@@ -137,21 +110,8 @@ def test_every_kind_of_diagnosis_has_a_text() -> None:
     assert kinds == set(outputs.LOOKS)
 
 
-PROBLEMS = [
-    "crash",
-    "timeout",
-    "exit",
-    "output",
-    "oom",
-    "reply",
-    "guard",
-    "inputs",
-    "load",
-    "call",
-    "memory",
-    "launch",
-    "run",
-]
+WITHOUT_REASON = {"no_launch", "exception", "finding", "operations", "after_timeouts", "after_crashes"}
+PROBLEMS = [problem for problem in cases.PROBLEMS if problem not in WITHOUT_REASON]
 
 
 @pytest.mark.parametrize("report", REPORTS)

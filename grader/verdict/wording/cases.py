@@ -9,6 +9,7 @@ _IN_SHORT = {
     "crash": "the kernel's process crashed",
     "timeout": "took too long",
     "exit": "the kernel's process called exit",
+    "output": "the kernel printed too much",
     "reply": "the kernel's process sent a forged answer",
     "guard": "wrote outside its tensors",
     "no_launch": "no kernel was launched",
