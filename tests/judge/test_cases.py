@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import threading
 import time
 from contextlib import ExitStack
@@ -52,8 +53,6 @@ class FakeChild:
         self.buffers: Buffers | None = None
 
     def send(self, text: str, files: list[int]) -> None:
-        import os
-
         self.asked.append(text)
         self.files = files
         size = os.fstat(files[1]).st_size
@@ -91,8 +90,6 @@ def judged(answer: Answer, outputs: dict[str, torch.Tensor] | None = None, outsi
 
     Outputs not named keep their start values.
     """
-    import os
-
     exercise = two_outputs()
     (run,) = plan(exercise, exercise.runs()[:1], seed=1)
     call = exercise.call(run.case, run.dtype, run.seed)
@@ -243,9 +240,6 @@ def test_unwritten_elements_have_no_writer() -> None:
 
 
 def test_a_failing_reference_is_an_error_of_the_grader() -> None:
-    def fails(x: torch.Tensor) -> torch.Tensor:
-        raise ZeroDivisionError("mine")
-
     def refuses(x: torch.Tensor) -> torch.Tensor:
         raise GraderError("the course's fault")
 
@@ -261,55 +255,54 @@ def test_leaves_all_detects_outputs_equal_to_their_start_values() -> None:
     assert not leaves_all(call, {**same, "out": torch.zeros(100)})
 
 
-def one_after_the_other(exercise: Exercise, enough: Any = lambda: False) -> tuple[list[Run], ExitStack]:
+def drawn_ahead(exercise: Exercise, enough: Any = lambda: False) -> tuple[list[Run], ExitStack]:
     """Return the runs of all cases of an exercise, with inputs drawn ahead."""
     runs, held = plan(exercise, exercise.runs(), seed=1), ExitStack()
     draw_ahead(exercise, runs, enough, held)
     return runs, held
 
 
-def test_inputs_drawn_ahead_are_not_drawn_again() -> None:
-    asked = []
-
-    def reference(x: torch.Tensor) -> torch.Tensor:
-        asked.append(x.numel())
-        return 2 * x
-
-    exercise, child = task(reference=reference), FakeChild(Done(0))
-    (run,), held = one_after_the_other(exercise)
-    assert run.drawn is not None
-    _, buffers, expected = run.drawn
-    files = list(buffers.files)
-    child.right = expected["out"].float()  # type: ignore[attr-defined]
+def test_a_case_runs_on_the_inputs_drawn_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    exercise, child = task(timeout=4.0), FakeChild(Done(0))
+    later = ran(child, exercise)
+    (ahead,), held = drawn_ahead(exercise)
+    assert ahead.drawn is not None
+    files = list(ahead.drawn[1].files)
+    monkeypatch.setattr(exercise, "call", None)
+    monkeypatch.setattr(exercise, "reference", None)
     with held:
-        run_case(exercise, run, child)  # type: ignore[arg-type]
-    assert run.result.status == PASSED and run.result.dims == {"n": 100} and run.drawn is None
-    assert asked == [100] and child.files == files
+        run_case(exercise, ahead, child)  # type: ignore[arg-type]
+    ahead.result.seconds = later.result.seconds
+    assert ahead.result == later.result and ahead.result.passed and ahead.drawn is None and child.files == files
+    assert ahead.minimum_bytes == later.minimum_bytes > 0 and child.asked[0] == child.asked[1]
 
 
 @pytest.mark.parametrize(("room", "drawn"), [(0, 0), (799, 1), (800, 1), (801, 2), (1600, 2), (1 << 20, 3)])
 def test_inputs_drawn_ahead_fit_the_memory_limit(monkeypatch: pytest.MonkeyPatch, room: int, drawn: int) -> None:
     """A case's inputs and outputs take 800 bytes; ``room`` is the limit of memory for inputs drawn ahead."""
     monkeypatch.setattr(cases, "MOST_AHEAD", room)
-    runs, held = one_after_the_other(task(cases=[Case("a", n=100), Case("b", n=100), Case("c", n=100)]))
+    runs, held = drawn_ahead(task(cases=[Case("a", n=100), Case("b", n=100), Case("c", n=100)]))
     with held:
         assert [run.drawn is not None for run in runs] == [True] * drawn + [False] * (3 - drawn)
 
 
-def test_drawing_ahead_ends_when_the_kernel_is_built_or_a_reference_fails() -> None:
-    def fails(x: torch.Tensor) -> torch.Tensor:
-        raise ZeroDivisionError("mine")
+def fails(x: torch.Tensor) -> torch.Tensor:
+    raise ZeroDivisionError("mine")
 
-    pair = [Case("a", n=100), Case("b", n=100)]
-    for exercise, there, drawn in (
-        (task(cases=pair), [False, True], 1),
-        (task(cases=pair), [True], 0),
-        (task(cases=pair, reference=fails), [False], 0),
-    ):
-        answers = iter(there)
-        runs, held = one_after_the_other(exercise, answers.__next__)
-        with held:
-            assert sum(run.drawn is not None for run in runs) == drawn
+
+@pytest.mark.parametrize(
+    ("reference", "built", "drawn"), [(None, [False, True], 1), (None, [True], 0), (fails, [False], 0)]
+)
+def test_drawing_ahead_ends_when_the_kernel_is_built_or_a_reference_fails(
+    reference: Any, built: list[bool], drawn: int
+) -> None:
+    cases = {"cases": [Case("a", n=100), Case("b", n=100)]}
+    exercise = task(**cases, reference=reference) if reference else task(**cases)
+    before = len(os.listdir("/proc/self/fd"))
+    runs, held = drawn_ahead(exercise, iter(built).__next__)
+    with held:
+        assert [run.drawn is not None for run in runs] == [number < drawn for number in range(2)]
+    assert len(os.listdir("/proc/self/fd")) == before, "the memory of runs that never start is freed"
 
 
 def test_flat_index() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
 import jsonschema
@@ -12,12 +11,10 @@ import grader.verdict as v
 from grader.course.task import Bar, Case, Exercise, between
 from grader.execution.runner import gpu
 from grader.judge import check, driver
-from grader.judge.cases import CasePool
-from grader.judge.options import CheckEvent
 from grader.report.terminal import as_text
 from grader.setup.errors import GraderError
 from grader.verdict import schema
-from grader.verdict.wording.cases import in_short, text
+from grader.verdict.wording.cases import text
 from grader.verdict.wording.findings import message
 from grader.verdict.wording.results import results
 from tests.execution.runner.fake_driver import FakeDriver
@@ -224,23 +221,6 @@ def test_printf_is_kept(judged) -> None:
     assert "hello from 100" in verdict.stage("correct").cases[2].printed
 
 
-def test_after_several_crashes_the_remaining_cases_are_skipped(judged) -> None:
-    cases = [Case(f"case {n}", n=n) for n in range(1, 10)]
-    launcher = "#include <cstdlib>\n" + LAUNCHER.replace("if (n > 0)", "abort();\n    if (n > 0)")
-    verdict = judged(launcher=launcher, task=exercise(cases=cases))
-    ran = verdict.stage("correct").cases
-    assert [c.status for c in ran[:4]] == [v.FAILED] * 4
-    assert ran[-1].status == v.SKIPPED and "not run" in in_short(ran[-1])
-
-
-def test_no_case_starts_once_the_caller_has_enough(judged, monkeypatch: pytest.MonkeyPatch) -> None:
-    cases = [Case(f"case {n}", n=n) for n in range(1, 10)]
-    third = functools.partial(CasePool, enough=lambda run: run.case.name == "case 3", helpers=1)
-    monkeypatch.setattr("grader.judge.driver.CasePool", third)
-    ran = judged(RIGHT, task=exercise(cases=cases)).stage("correct").cases
-    assert [case.status for case in ran] == 3 * [v.PASSED] + 6 * [v.SKIPPED]
-
-
 def test_the_seed_reproduces_inputs_and_sizes(judged) -> None:
     wrong = "if (i < n) out[i] = x[i];"
     one, two, other = judged(wrong, seed=11), judged(wrong, seed=11), judged(wrong, seed=None)
@@ -253,40 +233,6 @@ def test_the_seed_reproduces_inputs_and_sizes(judged) -> None:
         ]
 
     assert shown(one) == shown(two) != shown(other)
-
-
-def test_chosen_stages(judged) -> None:
-    assert statuses(judged(stages=["builds"])).startswith("builds=passed correct=skipped")
-    verdict = judged(stages=["builds", "correct"])
-    assert statuses(verdict) == "builds=passed correct=passed safe=skipped efficient=skipped fast=skipped"
-    assert verdict.stage("safe").summary == "not requested"
-    with pytest.raises(GraderError, match="unknown stage 'quick'"):
-        judged(stages=["quick"])
-
-
-def test_progress_is_reported(judged) -> None:
-    seen: list[CheckEvent] = []
-    judged(on_progress=seen.append)
-    assert [(p.stage, p.event) for p in seen if p.event != "case"] == [
-        ("builds", "started"),
-        ("builds", "finished"),
-        ("correct", "started"),
-        ("correct", "finished"),
-        ("safe", "finished"),
-        ("efficient", "finished"),
-    ]
-    assert sorted(p.done for p in seen if p.event == "case") == [1, 2, 3, 4]
-
-
-def test_errors_of_the_grader(judged, tmp_path: Path) -> None:
-    with pytest.raises(GraderError, match="no file"):
-        check(exercise(), tmp_path / "missing.cu")
-    with pytest.raises(GraderError, match="is a folder"):
-        check(exercise(), tmp_path)
-    with pytest.raises(GraderError, match="unknown device"):
-        judged(device="tpu")
-    with pytest.raises(GraderError, match="reference of day00_tests/twice fails in case"):
-        judged(task=exercise(reference=lambda x: x + x.new_zeros(7), cases=[Case("some", n=100)]))
 
 
 def test_a_kernel_that_cannot_be_loaded(judged) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -164,46 +167,24 @@ def test_tolerances_in_roundings() -> None:
 NAN = torch.full((6, 40), math.nan)
 
 
-def _tail(x: torch.Tensor) -> torch.Tensor:
-    x.view(-1)[-3:] = math.nan
-    return x
+Spoil = Callable[[torch.Tensor], torch.Tensor]
 
 
-def _columns(x: torch.Tensor) -> torch.Tensor:
-    x[:, 32:] = math.nan
-    return x
+def filled(part: Any, values: float | torch.Tensor) -> Spoil:
+    """Return a function that overwrites a part of an output."""
 
+    def spoil(x: torch.Tensor) -> torch.Tensor:
+        x[part] = values
+        return x
 
-def _rows(x: torch.Tensor) -> torch.Tensor:
-    x[4:] = math.nan
-    return x
-
-
-def _first_row_only(x: torch.Tensor) -> torch.Tensor:
-    x[1:] = reference(5, 40, seed=9)
-    return x
-
-
-def _one_row(x: torch.Tensor) -> torch.Tensor:
-    x[2] = reference(40, seed=9)
-    return x
-
-
-def _from_column(x: torch.Tensor) -> torch.Tensor:
-    x[:, 30:] = reference(6, 10, seed=9)
-    return x
-
-
-def _infinite_row(x: torch.Tensor) -> torch.Tensor:
-    x[3] = math.inf
-    return x
+    return spoil
 
 
 LOOKS = [
     ("nothing was written", lambda x: x * math.nan),
-    ("the last 3 elements of 240 were never written", _tail),
-    ("columns 32 and up of every row were never written", _columns),
-    ("the last 80 elements of 240 were never written", _rows),
+    ("the last 3 elements of 240 were never written", filled(np.s_[5, 37:], math.nan)),
+    ("columns 32 and up of every row were never written", filled(np.s_[:, 32:], math.nan)),
+    ("the last 80 elements of 240 were never written", filled(np.s_[4:], math.nan)),
     ("all zeros", lambda x: x * 0),
     ("every element has the same value, 1", lambda x: x * 0 + 1),
     ("every element is 1/8 times the expected value", lambda x: x / 8),
@@ -217,17 +198,17 @@ LOOKS = [
     ("by a factor of its own", lambda x: x * torch.arange(1, 7)[:, None]),
     ("in the wrong places", lambda x: x[torch.tensor([3, 1, 0, 5, 2, 4])]),
     ("every row holds the values of row 0", lambda x: x[:1].expand(6, 40)),
-    ("only row 0 is right", _first_row_only),
-    ("only row 2 is wrong", _one_row),
-    ("wrong from column 30 on", _from_column),
-    ("40 infinite values among 240 elements, in whole rows, the first is row 3", _infinite_row),
+    ("only row 0 is right", filled(np.s_[1:], reference(5, 40, seed=9))),
+    ("only row 2 is wrong", filled(2, reference(40, seed=9))),
+    ("wrong from column 30 on", filled(np.s_[:, 30:], reference(6, 10, seed=9))),
+    ("40 infinite values among 240 elements, in whole rows, the first is row 3", filled(3, math.inf)),
     ("as from rounding to f16): is a sum kept", lambda x: x.half()),
     ("as from rounding to bf16)", lambda x: x.bfloat16()),
 ]
 
 
 @pytest.mark.parametrize(("says", "spoil"), LOOKS, ids=[says[:30] for says, _ in LOOKS])
-def test_diagnosis(says: str, spoil) -> None:
+def test_diagnosis(says: str, spoil: Spoil) -> None:
     result = judged(spoil(reference(6, 40)), reference(6, 40), poison=NAN)
     assert not result.passed
     assert says in text(result), text(result)
@@ -385,12 +366,5 @@ def test_nan_of_an_input_is_named() -> None:
 
 @pytest.mark.parametrize("shape", [(), (1,), (3, 4, 5)], ids=str)
 def test_indices_of_each_element(shape: tuple[int, ...]) -> None:
-    wanted = (
-        [
-            [int(index) for index in each]
-            for each in torch.cartesian_prod(*map(torch.arange, shape)).reshape(-1, len(shape))
-        ]
-        if shape
-        else [[]]
-    )
+    wanted = list(map(list, np.ndindex(*shape)))
     assert [indices_of(position, torch.Size(shape)) for position in range(math.prod(shape))] == wanted
