@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
 
 from grader.report import source_view, theme
@@ -16,10 +14,7 @@ SOURCE[6] = "\tsum += tile[threadIdx.x][k];"
 
 
 def drawn(margin: dict[int, source_view.MarginLine], **options: bool) -> str:
-    console = theme.console(io.StringIO(), width=80, color_system=None)
-    with console.capture() as captured:
-        console.print(source_view.render_source(SOURCE, margin, 80, **options))
-    return captured.get()
+    return theme.plain_text(source_view.render_source(SOURCE, margin, 80, **options))
 
 
 def test_the_margin_holds_sectors_and_conflicts() -> None:

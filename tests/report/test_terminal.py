@@ -82,9 +82,7 @@ def test_the_diagnosis_of_a_later_case_is_shown_if_the_first_has_none() -> None:
 
 
 def test_a_task_is_shown_with_the_sizes_that_its_launcher_has() -> None:
-    buffer = io.StringIO()
-    theme.console(buffer, width=100).print(render_task(find("kv_cache_append").load()))
-    shown = buffer.getvalue()
+    shown = theme.plain_text(render_task(find("kv_cache_append").load()), 100)
     assert "[pages, kv_heads, page_size, head_dim]" in flat(shown) and "first_page" not in shown
 
 
@@ -204,9 +202,7 @@ def test_the_output_of_a_kernel_is_shown_for_every_case() -> None:
 @pytest.mark.parametrize("ascii_only", [False, True])
 def test_a_caret_stays_under_its_column(width: int, column: int, ascii_only: bool) -> None:
     source = "            " + "".join(chr(ord("!") + i) for i in range(90)) + "END;" + "abcd"
-    buffer = io.StringIO()
-    theme.console(buffer, width=width).print(failures.excerpt(7, source, column, ascii_only))
-    shown, caret = buffer.getvalue().splitlines()
+    shown, caret = theme.plain_text(failures.excerpt(7, source, column, ascii_only), width).splitlines()
     assert len(shown.rstrip()) <= width and caret.rstrip().endswith("^") and "7 " in shown
     if column <= len(source) and not source[column - 1].isspace():
         at = caret.rstrip().index("^")

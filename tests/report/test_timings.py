@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
 
 from grader.judge.timing.recordings import recorded
@@ -17,9 +15,7 @@ RECORDED = [entry for entry in COURSE.exercises if recorded(entry) is not None]
 
 def printed(renderable) -> list[str]:  # type: ignore[no-untyped-def]
     """Return the lines that a terminal of 80 columns shows."""
-    buffer = io.StringIO()
-    theme.console(buffer, width=theme.WIDTH, color_system=None).print(renderable)
-    return [line.rstrip() for line in buffer.getvalue().splitlines()]
+    return theme.plain_text(renderable).splitlines()
 
 
 def timing(name: str, dtype: str, us: float = 13350.0) -> Timing:

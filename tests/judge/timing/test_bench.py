@@ -18,6 +18,7 @@ from grader.execution.jail.running import NO_JAIL
 from grader.execution.runner.buffers import prepare
 from grader.execution.runner.client import Child
 from grader.execution.runner.gpu import SharingFailed
+from grader.execution.runner.program import build_runner
 from grader.judge import fast
 from grader.judge.timing import bench as b
 from grader.judge.timing import events, machine, recordings, turns, verified
@@ -137,8 +138,6 @@ def test_another_gpu_is_refused_before_it_is_timed(
 
 @pytest.mark.parametrize("on_device", [False, True])
 def test_timing_in_the_child(libraries: tuple[Path, Path], on_device: bool) -> None:
-    from grader.execution.runner.program import build_runner
-
     task = exercise("double_it")
     call = task.call(task.cases[0], "f32", 1)
     placed = prepare_on_device(call, HostMemory) if on_device else prepare(call, quick=True)
@@ -155,8 +154,6 @@ def test_invalid_device_memory_is_refused(
     libraries: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """Refuse outputs that begin after the memory's end, and memory that cannot be mapped."""
-    from grader.execution.runner.program import build_runner
-
     task = exercise("double_it")
     call = task.call(task.cases[0], "f32", 1)
     monkeypatch.setattr(DeviceBuffers, "where", where)
@@ -170,8 +167,6 @@ def test_invalid_device_memory_is_refused(
 
 @pytest.mark.parametrize(("launcher", "says"), [("crash", "did not return"), ("refuse", "the kernel failed")])
 def test_a_kernel_that_cannot_be_timed(libraries: tuple[Path, Path], launcher: str, says: str) -> None:
-    from grader.execution.runner.program import build_runner
-
     task = exercise(launcher)
     call = task.call(task.cases[0], "f32", 1)
     with (
@@ -291,27 +286,26 @@ def test_times_are_the_same_where_memory_cannot_be_shared(
     assert {head[2] for head in asked} == {"2"}, "two runs before the timed ones"
 
 
-def test_a_check_takes_short_turns_and_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("pace", "long_us", "first", "turns", "rounds"),
+    [
+        (events.QUICK, 20_000.0, ["short 1", "long 1"], [0.1, "short 200", 0.004, "long 5"], 2),
+        (events.THOROUGH, 10_000.0, ["short 3", "long 3"], [0.1, "short 67", 0.1, "long 4"], 6),
+    ],
+)
+def test_clocks_run_alternately_with_pauses(
+    monkeypatch: pytest.MonkeyPatch, pace: events.Pace, long_us: float, first: list[str], turns: list[Any], rounds: int
+) -> None:
     done: list[Any] = []
     monkeypatch.setattr(events.time, "sleep", lambda seconds: done.append(round(seconds, 6)))
 
     def clock(name: str, microseconds: float) -> b.Clock:
         return lambda runs: done.append(f"{name} {runs}") or [microseconds] * runs
 
-    events.in_turns({"short": clock("short", 2.0), "long": clock("long", 20_000.0)}, events.QUICK)
-    assert done == ["short 1", "long 1", 0.1, "short 200", 0.004, "long 5", 0.1, "short 200", 0.004, "long 5"]
-
-
-def test_clocks_run_alternately_with_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[str] = []
-    monkeypatch.setattr(events.time, "sleep", lambda seconds: done.append("pause"))
-
-    def clock(name: str, microseconds: float) -> b.Clock:
-        return lambda runs: done.append(f"{name} {runs}") or [microseconds] * runs
-
-    times = events.in_turns({"short": clock("short", 2.0), "long": clock("long", 10_000.0)})
-    assert done == ["short 3", "long 3"] + ["pause", "short 67", "pause", "long 4"] * 6
-    assert times == {"short": [2.0] * 402, "long": [10_000.0] * 24}
+    times = events.in_turns({"short": clock("short", 2.0), "long": clock("long", long_us)}, pace)
+    assert done == first + turns * rounds
+    short, long = (int(turn.split()[1]) for turn in turns[1::2])
+    assert times == {"short": [2.0] * short * rounds, "long": [long_us] * long * rounds}
 
 
 def test_a_copy_of_the_same_bytes(pretended_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,9 +71,7 @@ def measured(file: Path, measure: Callable[..., BenchReport] = fake, entries: li
 
 
 def table(found: list[Compared]) -> list[str]:
-    buffer = io.StringIO()
-    theme.console(buffer, width=theme.WIDTH, color_system=None).print(here_table(found))
-    return [line.rstrip() for line in buffer.getvalue().splitlines()]
+    return theme.plain_text(here_table(found)).splitlines()
 
 
 def test_a_second_run_measures_what_is_missing(tmp_path: Path) -> None:
