@@ -118,11 +118,14 @@ def test_skeleton_builds_and_fails(entry: Entry, kernel: Path) -> None:
 
 
 WRONG = wrong_kernels()
+ENDLESS = "does not end"
+"""The text of a finding that ends a block after its time. A kernel that must get it runs with the learner's limit."""
 
 
-@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("wrong", WRONG, ids=[f"{w.entry.name}: {w.mistake.name}" for w in WRONG])
-def test_wrong_kernel_fails_for_the_right_reason(wrong: Wrong, tmp_path: Path) -> None:
+def test_wrong_kernel_fails_for_the_right_reason(wrong: Wrong, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if wrong.mistake.says != ENDLESS:
+        request.getfixturevalue("patient")
     text = wrong.mistake.text(wrong.entry)
     if fails_narrowed(wrong, text, tmp_path):
         return
