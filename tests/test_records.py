@@ -63,7 +63,8 @@ def test_every_recorded_file_is_in_the_table() -> None:
         if (root / row.file).is_file() and row.file.endswith(".json"):  # a table has no command of its own
             content = json.loads((root / row.file).read_text())
             assert content["command"].split(" --")[0] == row.command.split(" --")[0], row.file
-            assert digests(root, row.sources), f"{row.file}: no source matches {row.sources}"
+            matches = [path for pattern in row.sources for path in root.glob(pattern)]
+            assert matches, f"{row.file}: no source matches {row.sources}"
 
 
 def test_a_table_of_a_grid_is_stale_when_its_kernel_changed(course: Path) -> None:
