@@ -25,6 +25,8 @@ class GradeBook(msgspec.Struct, kw_only=True):
     format: int = FORMAT
     maxima: dict[str, float]
     """The maximum points of each exercise that was submitted or requested."""
+    stages: dict[str, dict[str, float]] = {}
+    """The points of each stage, for exercises with partial points."""
     grades: list[Grade]
 
     @property
@@ -40,7 +42,8 @@ def make(
     names = {v.exercise for r in results for v in r.verdicts} | {name for r in results for name in r.missing}
     maxima = policy.maxima({e.name: float(e.points) for e in course.exercises if e.name in names})
     grades = [grade(policy, result, one.folder_name, maxima) for one, result in zip(submissions, results)]
-    return GradeBook(maxima=maxima, grades=grades)
+    stages = {name: policy.stages[name] for name in maxima if name in policy.stages}
+    return GradeBook(maxima=maxima, stages=stages, grades=grades)
 
 
 def save(book: GradeBook, out: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from grader.course import Course
 from grader.course.learner.packing import OPT_IN
 from grader.report import html
 from grader.setup.files import write_file
-from grader.verdict import ERROR, STAGES, Verdict, words
+from grader.verdict import ERROR, PASSED, STAGES, Verdict, words
 
 MOST_GROUPS = 25
 """The maximum number of groups of similar files on a page."""
@@ -79,6 +79,7 @@ def feedback_page(student: Stored, book: GradeBook) -> str:
             "points": student.grade.points.get(name, 0.0),
             "maximum": maximum,
             "status": _status(verdicts.get(name)),
+            "stages": _stage_points(verdicts.get(name), book.stages.get(name, {}), name in student.result.unchanged),
             "link": name in verdicts,
         }
         for name, maximum in book.maxima.items()
@@ -110,6 +111,12 @@ def _page(name: str, **shown: Any) -> str:
     own = Path(html.__file__).with_name("class_style.css").read_text(encoding="utf-8")
     style = html.style() + own
     return html.template(name).render(style=Markup(style), policy=html.content_security_policy(style), **shown)
+
+
+def _stage_points(verdict: Verdict | None, worth: Mapping[str, float], unchanged: bool) -> str:
+    """Return the partial points of each stage as text: ``builds 1 of 1, correct 0 of 5``."""
+    passed = {stage.name for stage in verdict.stages if stage.status == PASSED} if verdict and not unchanged else set()
+    return ", ".join(f"{name} {most if name in passed else 0:g} of {most:g}" for name, most in worth.items() if most)
 
 
 def _status(verdict: Verdict | None) -> str:

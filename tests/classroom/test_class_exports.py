@@ -187,6 +187,7 @@ def test_feedback_shows_points_and_the_source_with_its_counters(graded: Path) ->
     dan = Page((graded / by_name["Dan Fox_104_assignsubmission_file_"].folder / "feedback.html").read_text())
     shown = " ".join(dan.text.split())
     assert "partly" in shown and "Partly: 7 of 10 points" in shown and "Not passed yet" not in shown
+    assert "builds 1 of 1, correct 4 of 4, safe 2 of 2, efficient 0 of 3" in shown
     assert "#day01_start/twice" in dan.addresses
     assert "total 7 10" in shown and "((volatile const float*)x)[i]" in shown and "sectors" in shown
     fay = Page((graded / by_name["fay@school.edu"].folder / "feedback.html").read_text()).text
