@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ import msgspec
 
 from grader.classroom.worker import Graded
 from grader.setup.errors import GraderError
-from grader.setup.files import make_folder, write_file
+from grader.setup.files import make_folder, try_lock, write_file
 
 FOLDER = ".jobs"
 PLAN, LOCK = "plan.json", "lock"
@@ -94,17 +93,17 @@ class Store:
 
         The system releases the lock when the process ends.
         """
-        file = self._open_lock()
+        path = self.folder / LOCK
         try:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise GraderError(f"cannot write {path}: {error.strerror}") from error
+        try:
+            if not try_lock(file):
                 raise GraderError(
                     f"another `grader grade` writes to {self.folder.parent}",
                     "`grader grade --status DIR` shows its progress.",
-                ) from error
-            except OSError:  # a file system without locks
-                pass
+                )
             yield
         finally:
             os.close(file)
@@ -116,20 +115,9 @@ class Store:
         except OSError:
             return False
         try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            pass
+            return not try_lock(file, shared=True)
         finally:
             os.close(file)
-        return False
-
-    def _open_lock(self) -> int:
-        try:
-            return os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise GraderError(f"cannot write {self.folder / LOCK}: {error.strerror}") from error
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.json"

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -218,29 +218,27 @@ def gpu() -> Examined:
 
 def jail() -> Examined:
     """Examine the jail by trying to break out of it."""
-    from grader.execution.runner import tiers
-
-    try:
-        held = tiers.in_force()
-    except GraderError as error:
-        return Examined("jail", OPTIONAL, error.message, error.hint or "")
-    status = GOOD if held.tier == "bwrap" else OPTIONAL
-    return Examined("jail", status, tiers.TITLES[held.tier], held.explanation.strip())
+    return _jail("jail", ("bwrap",), lambda: None)
 
 
 def jail_on_gpu() -> Examined:
     """Examine the jail for kernels on a real GPU, if there is a usable one."""
     if gpu().status != GOOD:
         return Examined("jail on the GPU", OPTIONAL, "not tested, because there is no usable GPU")
-    from grader.execution.runner import tiers
     from grader.execution.runner.gpu import gpu_architecture
 
+    return _jail("jail on the GPU", ("bwrap", "landlock"), gpu_architecture)
+
+
+def _jail(name: str, good: Sequence[str], architecture: Callable[[], str | None]) -> Examined:
+    """Examine the jail for the simulator, or for a GPU of an architecture. ``good``: the tiers that suffice."""
+    from grader.execution.runner import tiers
+
     try:
-        held = tiers.in_force(gpu_architecture())
+        held = tiers.in_force(architecture())
     except GraderError as error:
-        return Examined("jail on the GPU", OPTIONAL, error.message, error.hint or "")
-    status = OPTIONAL if held.tier == "none" else GOOD
-    return Examined("jail on the GPU", status, tiers.TITLES[held.tier], held.explanation.strip())
+        return Examined(name, OPTIONAL, error.message, error.hint or "")
+    return Examined(name, GOOD if held.tier in good else OPTIONAL, tiers.TITLES[held.tier], held.explanation.strip())
 
 
 def browser() -> Examined:

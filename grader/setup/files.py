@@ -1,4 +1,4 @@
-"""Reads files, and writes them whole or not at all."""
+"""Reads and locks files, and writes them whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ import errno
 import os
 import shutil
 from pathlib import Path
+from typing import TextIO
 
 from grader.setup.errors import GraderError
+
+try:
+    import fcntl
+except ImportError:  # this system has no such locks
+    fcntl = None  # type: ignore[assignment]
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -56,6 +62,21 @@ def read_file(path: Path, hint: str = "") -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise GraderError(f"{path} cannot be read: {error.strerror}", hint) from error
+
+
+def try_lock(file: int | TextIO, shared: bool = False) -> bool:
+    """Lock a file without waiting, until it is closed. Return False if another process holds the lock.
+
+    Return True if the system or the file system has no locks.
+    """
+    if fcntl is not None:
+        try:
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+    return True
 
 
 def make_folder(path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from grader.setup import state, torch
 from grader.setup.display import Display, megabytes
 from grader.setup.failures import Failure, explained, refusal
+from grader.setup.files import try_lock
 from grader.setup.installer import Installer, seconds_since
 from grader.setup.relocation import relocate_programs
 from grader.setup.state import Environment, Folder, Plan
@@ -57,13 +58,9 @@ def alone(folder: Folder, display: Display) -> Iterator[int]:
     """
     lock = os.open(folder.course, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(lock):
             display.say("Another `make` is setting up this course; waiting for it to end.")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        except OSError:
-            pass  # the file system has no locks
         yield lock
     finally:
         os.close(lock)

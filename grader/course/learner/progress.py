@@ -20,12 +20,7 @@ import msgspec
 
 from grader.course.manifest import former_names
 from grader.setup.errors import GraderError
-from grader.setup.files import replace_file
-
-try:
-    import fcntl
-except ImportError:  # a platform without file locks: the rename still makes writes atomic
-    fcntl = None  # type: ignore[assignment]
+from grader.setup.files import replace_file, try_lock
 
 VERSION = 1
 
@@ -142,14 +137,10 @@ class ProgressFile:
 
 def _lock(file: Any) -> None:
     """Lock the file. After one second of waiting for another grader, continue without the lock."""
-    if fcntl is None:
-        return
     for _ in range(50):
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if try_lock(file):
             return
-        except OSError:
-            time.sleep(0.02)
+        time.sleep(0.02)
 
 
 def _renamed(progress: Progress, former: Mapping[str, str]) -> Progress:
