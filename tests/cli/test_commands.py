@@ -22,8 +22,9 @@ from grader.course.learner.progress import ProgressFile
 from grader.report import theme
 from grader.setup.errors import GraderError
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 FIRST = "day01_start/first"
+FILE = Path(f"exercises/{FIRST}.cu")
 
 
 def progress(course: Course):  # type: ignore[no-untyped-def]
@@ -111,9 +112,8 @@ SLOW = ["torch", "numpy", "matplotlib", "IPython", "nbformat", "elftools", "jinj
 
 def test_list_imports_nothing_slow() -> None:
     """Check which packages are imported. The time itself would depend on the load of the machine."""
-    root = Path(__file__).resolve().parents[2]
     code = f"import sys; from grader.cli.app import run; run(['list']); print(sorted({set(SLOW)} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "[]"
 
@@ -131,7 +131,7 @@ def test_check_fails(grader, course, judge) -> None:  # type: ignore[no-untyped-
 
 
 def test_check_passes_and_names_the_next(grader, course, judge) -> None:  # type: ignore[no-untyped-def]
-    Path("exercises/day01_start/first.cu").write_text("// solved\n")
+    FILE.write_text("// solved\n")
     done = grader("check", "exercises/day01_start/first.cu")
     assert done.code == 0
     assert "Passed 10 of 10 points" in done.all and "grader watch second" in done.all
@@ -171,33 +171,22 @@ def test_json_to_stdout_is_only_json(grader, course, judge) -> None:  # type: ig
     assert "Not passed yet" in done.err
 
 
-def test_an_error_of_the_judge_is_exit_code_2(grader, course, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    def no_compiler(*_: object, **__: object) -> None:
-        raise GraderError("there is no C++ compiler", "Install g++.")
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        (GraderError("there is no C++ compiler", "Install g++."), 2, "error: there is no C++ compiler Install g++."),
+        (ZeroDivisionError("division by zero"), 2, "error: the grader itself failed: ZeroDivisionError: division by"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_an_error_of_the_judge(grader, course, monkeypatch, error: BaseException, code: int, says: str) -> None:  # type: ignore[no-untyped-def]
+    def fails(*_: object, **__: object) -> None:
+        raise error
 
-    monkeypatch.setattr("grader.judge.check", no_compiler)
+    monkeypatch.setattr("grader.judge.check", fails)
     done = grader("check", "first")
-    assert done.code == 2 and "there is no C++ compiler" in done.err and "Install g++." in done.err
-    assert progress(course).exercises == {}
-
-
-def test_an_internal_error_prints_no_traceback(grader, course, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    def broken(*_: object, **__: object) -> None:
-        raise ZeroDivisionError("division by zero")
-
-    monkeypatch.setattr("grader.judge.check", broken)
-    done = grader("check", "first")
-    assert done.code == 2 and "the grader itself failed: ZeroDivisionError" in done.err
-    assert "Traceback" not in done.err
-
-
-def test_interrupted(grader, course, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    def pressed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("grader.judge.check", pressed)
-    done = grader("check", "first")
-    assert done.code == 130 and done.err.strip() == "interrupted"
+    assert done.code == code and " ".join(done.err.split()).startswith(says)
+    assert "Traceback" not in done.err and progress(course).exercises == {}
 
 
 def test_a_verdict_is_printed_although_progress_cannot_be_saved(grader, course, judge) -> None:  # type: ignore[no-untyped-def]
@@ -268,9 +257,8 @@ def test_no_command_shows_help(grader) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_a_closed_pipe_is_no_error() -> None:
-    root = Path(__file__).resolve().parents[2]
     command = f"{shlex.quote(sys.executable)} -m grader list | true"
-    done = subprocess.run(["bash", "-c", command], cwd=root, capture_output=True, text=True, check=False)
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stderr == ""
 
 
@@ -283,7 +271,7 @@ TASK = "Do it. void first(float* x, int rows, cudaStream_t stream) w [4] f32 rea
 def test_the_task_is_shown_for_an_untouched_skeleton(grader, judge) -> None:  # type: ignore[no-untyped-def]
     assert f"first.cu is still the skeleton. The task: {TASK}" in grader("check", "first").all
     assert TASK in grader("hint", "first").all
-    Path("exercises/day01_start/first.cu").write_text("// begun\n")
+    FILE.write_text("// begun\n")
     assert TASK not in grader("check", "first").all
 
 
@@ -307,46 +295,42 @@ def test_the_solution_waits_for_a_pass(grader, course) -> None:  # type: ignore[
 
 
 def test_reset_keeps_the_learners_file(grader, course, git) -> None:  # type: ignore[no-untyped-def]
-    file = Path("exercises/day01_start/first.cu")
     for number in (1, 2):
-        file.write_text(f"// attempt {number}\n")
+        FILE.write_text(f"// attempt {number}\n")
         done = grader("reset", "first")
         assert done.code == 0 and f"first.cu.{number}.bak" in done.all
-        assert file.read_text() == "// TODO: first\n"
-        assert Path(f"{file}.{number}.bak").read_text() == f"// attempt {number}\n"
+        assert FILE.read_text() == "// TODO: first\n"
+        assert Path(f"{FILE}.{number}.bak").read_text() == f"// attempt {number}\n"
     assert "already the skeleton" in grader("reset", "first").out
 
 
 def test_reset_after_the_learner_committed(grader, course, git) -> None:  # type: ignore[no-untyped-def]
     git("config", "user.email", "learner@example.org")
-    file = Path("exercises/day01_start/first.cu")
-    file.write_text("// my work\n")
+    FILE.write_text("// my work\n")
     git("commit", "--quiet", "-am", "Mine", email="learner@example.org")
     assert grader("reset", "first").code == 0
-    assert file.read_text() == "// TODO: first\n"
+    assert FILE.read_text() == "// TODO: first\n"
 
 
 def test_reset_of_a_deleted_file(grader, course, git) -> None:  # type: ignore[no-untyped-def]
-    file = Path("exercises/day01_start/first.cu")
-    file.unlink()
+    FILE.unlink()
     assert grader("reset", "first").code == 0
-    assert file.read_text() == "// TODO: first\n" and not list(file.parent.glob("*.bak"))
+    assert FILE.read_text() == "// TODO: first\n" and not list(FILE.parent.glob("*.bak"))
 
 
 def test_reset_without_git(grader, course, judge) -> None:  # type: ignore[no-untyped-def]
-    file = Path("exercises/day01_start/first.cu")
-    file.with_name("second.cu").write_text("// begun before the grader ever ran\n")
+    FILE.with_name("second.cu").write_text("// begun before the grader ever ran\n")
     done = grader("reset", "second")
     assert done.code == 2 and "Your kernel file was not changed" in done.err
-    assert file.with_name("second.cu").read_text() == "// begun before the grader ever ran\n"
+    assert FILE.with_name("second.cu").read_text() == "// begun before the grader ever ran\n"
     grader("check", "first")
-    file.write_text("// my work\n")
+    FILE.write_text("// my work\n")
     assert grader("reset", "first").code == 0
-    assert file.read_text() == "// TODO: first\n"
+    assert FILE.read_text() == "// TODO: first\n"
 
 
 def test_reset_forgets_the_progress(grader, course, git, judge) -> None:  # type: ignore[no-untyped-def]
-    Path("exercises/day01_start/first.cu").write_text("// solved\n")
+    FILE.write_text("// solved\n")
     assert grader("check", "first").code == 0
     grader("reset", "first")
     assert not progress(course).of(FIRST).passed

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,64 +35,38 @@ def check(file: Path, *options: str, **environment: str) -> tuple[int, str]:
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
-@pytest.fixture
-def check_here(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[[Path], tuple[int, str]]:
-    """Return a function that runs ``check`` in this process."""
+PROTOTYPE = "float* out, long long n, cudaStream_t stream) {"
+SIGNATURE = "const float* residual, float* out, long long n, cudaStream_t stream"
+UNKNOWN_PTX = '\n__global__ void t() { asm volatile("frobnicate.b32 %0;" :: "r"(1)); }\n'
+
+
+@pytest.mark.parametrize(
+    ("find", "replace", "says"),
+    [
+        ('extern "C"', 'int broken = ;\nextern "C"', ["expected", "residual_add.cu:{line}:14", "int broken = ;"]),
+        (PROTOTYPE, PROTOTYPE.replace("long long", "int"), [SIGNATURE]),
+        (SOLUTION.read_text(), "// nothing here\n", ["residual_add_f32"]),
+        (SOLUTION.read_text(), SOLUTION.read_text() + UNKNOWN_PTX, ["frobnicate.b32"]),
+        (SOLUTION.read_text(), "#include <cublas_v2.h>\n" + SOLUTION.read_text(), ["cublas_v2.h"]),
+    ],
+    ids=["syntax error", "wrong prototype", "no launcher", "unsupported instruction", "missing header"],
+)
+def test_a_file_that_does_not_compile(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    find: str,
+    replace: str,
+    says: list[str],
+) -> None:
+    before, found, after = SOLUTION.read_text().partition(find)
+    assert found
+    path = tmp_path / "residual_add.cu"
+    path.write_text(before + replace + after)
     monkeypatch.chdir(ROOT)
-
-    def call(file: Path) -> tuple[int, str]:
-        code = run(["check", EXERCISE, "--file", str(file)])
-        printed = capsys.readouterr()
-        return code, " ".join((printed.out + printed.err).split())
-
-    return call
-
-
-def changed(tmp_path: Path, find: str, replace: str) -> Path:
-    """Write the solution with one change, and return its path."""
-    source = SOLUTION.read_text()
-    assert find in source
-    path = tmp_path / "residual_add.cu"
-    path.write_text(source.replace(find, replace, 1))
-    return path
-
-
-def test_syntax_error(tmp_path: Path, check_here: Callable[[Path], tuple[int, str]]) -> None:
-    path = changed(tmp_path, 'extern "C"', 'int broken = ;\nextern "C"')
-    line = path.read_text().splitlines().index("int broken = ;") + 1
-    code, said = check_here(path)
-    assert code == 1 and "expected" in said and f"residual_add.cu:{line}:14" in said and "int broken = ;" in said
-
-
-def test_wrong_prototype(tmp_path: Path, check_here: Callable[[Path], tuple[int, str]]) -> None:
-    path = changed(
-        tmp_path, "float* out, long long n, cudaStream_t stream) {", "float* out, int n, cudaStream_t stream) {"
-    )
-    code, said = check_here(path)
-    assert code == 1 and "const float* residual, float* out, long long n, cudaStream_t stream" in said
-
-
-def test_no_launcher(tmp_path: Path, check_here: Callable[[Path], tuple[int, str]]) -> None:
-    path = tmp_path / "empty.cu"
-    path.write_text("// nothing here\n")
-    code, said = check_here(path)
-    assert code == 1 and "residual_add_f32" in said
-
-
-def test_unsupported_construct(tmp_path: Path, check_here: Callable[[Path], tuple[int, str]]) -> None:
-    path = tmp_path / "residual_add.cu"
-    path.write_text(SOLUTION.read_text() + '\n__global__ void t() { asm volatile("frobnicate.b32 %0;" :: "r"(1)); }\n')
-    code, said = check_here(path)
-    assert code == 1 and "frobnicate.b32" in said
-
-
-def test_missing_header(tmp_path: Path, check_here: Callable[[Path], tuple[int, str]]) -> None:
-    path = tmp_path / "residual_add.cu"
-    path.write_text("#include <cublas_v2.h>\n" + SOLUTION.read_text())
-    code, said = check_here(path)
-    assert code == 1 and "cublas_v2.h" in said
+    assert run(["check", EXERCISE, "--file", str(path)]) == 1
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert not [part for part in says if part.format(line=before.count("\n") + 1) not in said], said
 
 
 def test_no_compiler() -> None:
