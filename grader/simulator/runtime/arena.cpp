@@ -89,12 +89,20 @@ size_t index_of(const void* base) {  // index of the live span that starts at ba
     return low < spans.size() && spans[low].base == base && spans[low].live ? low : spans.size();
 }
 
-// Changes the protection of an allocation's own pages; its other pages are red zones.
-void protect(const Span& span, int protection) {
+struct Pages {
+    uintptr_t begin, end;
+};
+
+// Returns an allocation's own pages; its other pages are red zones.
+Pages pages_of(const Span& span) {
     auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-    auto begin = reinterpret_cast<uintptr_t>(span.base) & ~(page - 1);
-    auto end = (reinterpret_cast<uintptr_t>(span.base) + span.bytes + page - 1) & ~(page - 1);
-    mprotect(reinterpret_cast<void*>(begin), end - begin, protection);
+    auto base = reinterpret_cast<uintptr_t>(span.base);
+    return {base & ~(page - 1), (base + span.bytes + page - 1) & ~(page - 1)};
+}
+
+void protect(const Span& span, int protection) {
+    Pages pages = pages_of(span);
+    mprotect(reinterpret_cast<void*>(pages.begin), pages.end - pages.begin, protection);
 }
 
 // Resets memory to its state before the first use and returns its pages to the system.
@@ -213,7 +221,9 @@ bool unprotect_host_memory(const void* address) {
     bool within = false;
     for (const Span& span : spans) {
         if (!span.live || span.home != Home::host) continue;
-        within = within || span.holds(address);
+        // An access just past the allocation also faults only because of the protection.
+        Pages pages = pages_of(span);
+        within = within || (reinterpret_cast<uintptr_t>(address) - pages.begin < pages.end - pages.begin);
         if (host_protected) protect(span, PROT_READ | PROT_WRITE);
     }
     host_protected = false;

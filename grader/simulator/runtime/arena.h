@@ -27,7 +27,7 @@ bool release(void* base, size_t* bytes, bool from_heap = false);
 void release_all();
 
 // Makes every access to Home::host memory fault until it is unprotected. unprotect_host_memory returns true when the
-// address lies in such memory.
+// address lies on a page of such memory.
 void protect_host_memory();
 bool unprotect_host_memory(const void* address);
 

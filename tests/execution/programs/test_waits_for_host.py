@@ -88,11 +88,12 @@ def test_without_checks_it_is_refused_too(
     assert outcome.exit_code == 2 and outcome.place.line == line_of(line, FILE)
 
 
+@pytest.mark.parametrize("how", ["d", "e"], ids=["device memory", "past the end"])
 def test_without_checks_a_kernel_that_hangs_by_itself_is_a_finding(
-    unchecked: Path, monkeypatch: pytest.MonkeyPatch
+    unchecked: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("grader.execution.programs.execute.BLOCK_SECONDS", 1.0)
-    outcome = execute(unchecked, ["d"], checks=False)
+    outcome = execute(unchecked, [how], checks=False)
     assert outcome.report is not None and outcome.refused == ""
     assert [finding.kind for finding in outcome.report.findings] == ["infinite_loop"]
 

@@ -49,6 +49,11 @@ __global__ void turn(Shared* shared) {
     }
 }
 
+__global__ void until_the_word_past_the_end_changes(volatile Shared* shared) {
+    while (shared[1].flag == 0) {
+    }
+}
+
 int main(int argc, char** argv) {
     const char* how = argv[1];
     Shared *shared, *of_device;
@@ -69,6 +74,9 @@ int main(int argc, char** argv) {
             break;
         case 's':
             sleep_until_the_host_writes<<<2, 32>>>(shared);
+            break;
+        case 'e':
+            until_the_word_past_the_end_changes<<<1, 1>>>(shared);
             break;
         case 'd':
             until_the_host_writes<<<1, 64>>>(of_device);
