@@ -273,7 +273,7 @@ void on_tick(int, siginfo_t*, void* context) {
     worker->samples_polls = may_wait;
     if (may_wait && in_kernel) sample_next_access();
     if (grid.stop.is_raised()) {
-        if (in_kernel || ++worker->stop_ticks > patience_ticks) siglongjmp(worker->landing, 1);
+        if (in_kernel || (++worker->stop_ticks > patience_ticks && locks_held == 0)) siglongjmp(worker->landing, 1);
         return;
     }
     // The same thread has run since the last tick. It may poll memory that only another thread can change.

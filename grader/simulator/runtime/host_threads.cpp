@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "api.h"
+#include "registry.h"
 
 // The load address of libsim.
 extern "C" const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -91,10 +92,10 @@ void* run_thread(void* given) {
 }  // namespace
 
 HistoryLock::HistoryLock() : held_(several) {
-    if (held_) pthread_mutex_lock(&mutex);
+    if (held_) lock_mutex(mutex);
 }
 HistoryLock::~HistoryLock() {
-    if (held_) pthread_mutex_unlock(&mutex);
+    if (held_) unlock_mutex(mutex);
 }
 
 bool knows(uint32_t lane, uint32_t number) {

@@ -14,6 +14,7 @@
 #include "block_order.h"
 #include "growable.h"
 #include "limits.h"
+#include "registry.h"
 #include "submission_sandbox/sandbox.h"
 #include "scheduler.h"
 #include "sim/error_codes.h"
@@ -32,16 +33,19 @@ constexpr char lost_note[] = "\n[device printf: the buffer of 1 MB was full, lat
 
 void print(const char* format, va_list arguments, int* length) {
     in_block_order("its threads print");
+    // The watchdog ends a launch where a thread runs its own code. A thread that prints all the time is hardly ever there.
+    if (current_worker->grid->stop.is_raised()) leave_grid(*current_worker);
     char* text = nullptr;
     *length = vasprintf(&text, format, arguments);
     if (*length < 0) return;
     auto bytes = static_cast<size_t>(*length);
-    pthread_mutex_lock(&lock);
-    if (buffer.size() + bytes <= limits::printf_buffer)
-        buffer.append(text, bytes);
-    else
-        lost = true;
-    pthread_mutex_unlock(&lock);
+    {
+        MutexLock guard(lock);
+        if (buffer.size() + bytes <= limits::printf_buffer)
+            buffer.append(text, bytes);
+        else
+            lost = true;
+    }
     free(text);
 }
 
@@ -134,14 +138,13 @@ void check_format(const char* format, va_list arguments, const void* code) {
 }
 
 const char* take_output() {
-    pthread_mutex_lock(&lock);
+    MutexLock guard(lock);
     taken.clear();
     taken.append(buffer.begin(), buffer.size());
     if (lost) taken.append(lost_note, strlen(lost_note));
     taken.push('\0');
     buffer.clear();
     lost = false;
-    pthread_mutex_unlock(&lock);
     return taken.begin();
 }
 

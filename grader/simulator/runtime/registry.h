@@ -39,20 +39,25 @@ struct Registry {
     }
 };
 
-// The locks that this thread holds or waits for. The watchdog must not end a launch meanwhile. The address of the code
-// does not tell: in a program, pthread_mutex_lock is a function of the program (grader/execution/programs/start.cpp).
+// The locks that this thread holds or waits for. Meanwhile the watchdog must neither end a launch nor run another fiber.
+// The address of the code does not tell: in a program, pthread_mutex_lock is a function of the program
+// (grader/execution/programs/start.cpp). Count each lock that a kernel's thread can take.
 inline __thread volatile unsigned locks_held __attribute__((tls_model("initial-exec"))) = 0;
+
+inline void lock_mutex(pthread_mutex_t& mutex) {
+    locks_held = locks_held + 1;
+    pthread_mutex_lock(&mutex);
+}
+
+inline void unlock_mutex(pthread_mutex_t& mutex) {
+    pthread_mutex_unlock(&mutex);
+    locks_held = locks_held - 1;
+}
 
 class MutexLock {
   public:
-    explicit MutexLock(pthread_mutex_t& mutex) : mutex_(mutex) {
-        locks_held = locks_held + 1;
-        pthread_mutex_lock(&mutex_);
-    }
-    ~MutexLock() {
-        pthread_mutex_unlock(&mutex_);
-        locks_held = locks_held - 1;
-    }
+    explicit MutexLock(pthread_mutex_t& mutex) : mutex_(mutex) { lock_mutex(mutex_); }
+    ~MutexLock() { unlock_mutex(mutex_); }
     MutexLock(const MutexLock&) = delete;
     MutexLock& operator=(const MutexLock&) = delete;
 

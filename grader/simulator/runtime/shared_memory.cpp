@@ -7,6 +7,7 @@
 #include "block_order.h"
 #include "limits.h"
 #include "misuse.h"
+#include "registry.h"
 #include "scheduler.h"
 #include "sim/error_codes.h"
 #include "sim/shared.h"
@@ -49,9 +50,9 @@ uint32_t static_window(const Block& block) {
 // Assigns an offset to the array for the rest of the launch.
 void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
     if (grid.helped) in_block_order("its shared arrays are placed in order of first use");
-    pthread_mutex_lock(&placing);
+    lock_mutex(placing);
     if (__atomic_load_n(&slot.launch, __ATOMIC_ACQUIRE) == grid.id) {  // another worker has assigned it first
-        pthread_mutex_unlock(&placing);
+        unlock_mutex(placing);
         return;
     }
     if (alignment < slot.alignment) alignment = slot.alignment;
@@ -77,7 +78,7 @@ void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
         }
         __atomic_store_n(&slot.launch, grid.id, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&placing);
+    unlock_mutex(placing);
     if (excess)
         raise_fault(events::FaultKind::shared_memory_exceeded, cudaErrorInvalidValue, nullptr,
                     current_thread->call_address, excess);

@@ -88,10 +88,11 @@ def test_without_checks_it_is_refused_too(
     assert outcome.exit_code == 2 and outcome.place.line == line_of(line, FILE)
 
 
-@pytest.mark.parametrize("how", ["d", "e"], ids=["device memory", "past the end"])
+@pytest.mark.parametrize("how", ["d", "e", "o"], ids=["device memory", "past the end", "prints"])
 def test_without_checks_a_kernel_that_hangs_by_itself_is_a_finding(
     unchecked: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Check that the watchdog ends the kernel, also if it interrupts printing threads, which take a lock."""
     monkeypatch.setattr("grader.execution.programs.execute.BLOCK_SECONDS", 1.0)
     outcome = execute(unchecked, [how], checks=False)
     assert outcome.report is not None and outcome.refused == ""

@@ -54,6 +54,10 @@ __global__ void until_the_word_past_the_end_changes(volatile Shared* shared) {
     }
 }
 
+__global__ void print_without_end() {
+    for (;;) printf("%c", '.');
+}
+
 int main(int argc, char** argv) {
     const char* how = argv[1];
     Shared *shared, *of_device;
@@ -77,6 +81,9 @@ int main(int argc, char** argv) {
             break;
         case 'e':
             until_the_word_past_the_end_changes<<<1, 1>>>(shared);
+            break;
+        case 'o':
+            print_without_end<<<1, 64>>>();
             break;
         case 'd':
             until_the_host_writes<<<1, 64>>>(of_device);
