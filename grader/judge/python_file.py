@@ -16,7 +16,7 @@ from typing import Any
 
 from grader.course.python_task import OPERATIONS, Model, Operation, PythonExercise, Raised, Seen, parse, said
 from grader.course.task import Case
-from grader.execution.python.child import Answer, Python, Step, new_python
+from grader.execution.python.child import Answer, Python, Step
 from grader.execution.python.interpreter import find_interpreter
 from grader.execution.runner.answers import Ended
 from grader.execution.runner.tiers import in_force
@@ -38,8 +38,8 @@ def check_python(
     held = in_force()
     verdict.isolation, verdict.isolation_note = held.tier, held.note.replace("kernel", "file")
     verdict.isolation_note = verdict.isolation_note.replace("compiled and run", "run")
-    child = new_python(find_interpreter(), file, held.jail)
-    with child:
+    interpreter = find_interpreter()
+    with Python(interpreter.program, file, jail=held.jail, interpreter=interpreter) as child:
         builds = _judge_import(task, file, child)
         options.report(CheckEvent("builds", "finished", status=builds.status))
         if not builds.passed or "correct" not in wanted:

@@ -15,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.execution.build.build import BuildPlan, BuiltKernel, build, entry_point, plan_kernel
+from grader.execution.build.build import BuiltKernel, build, entry_point, plan_kernel
+from grader.execution.build.inline import compile_inline
 from grader.execution.in_process.arguments import Argument, bind
 from grader.execution.in_process.fast_call import DECLINED, FastCall, on_current_gpu
 from grader.frontend.prototype import Prototype
@@ -68,14 +69,7 @@ def load_kernel(
         # load_inline cannot add the checks of submission_sandbox/late_accesses.py, which verdicts rely on. Change the
         # library's cache key, so that a check of the kernel never uses this library.
         plan = replace(plan, key=digest([plan.key, "load_inline"]))
-    built = build(plan, _compile_inline)
-    return Kernel(built, raise_on_finding, sync)
-
-
-def _compile_inline(plan: BuildPlan, cache: Any, folder: Path) -> None:
-    from grader.execution.build.inline import compile_inline
-
-    compile_inline(plan, cache, folder)
+    return Kernel(build(plan, compile_inline), raise_on_finding, sync)
 
 
 def find_kernel_file(path: str | Path) -> Path:

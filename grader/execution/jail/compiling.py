@@ -20,7 +20,7 @@ from typing import Any
 
 from grader.course import course_root
 from grader.execution.jail.programs import build_program
-from grader.execution.jail.running import BWRAP_BASE, Jail, bubblewrap, no_more_namespaces
+from grader.execution.jail.running import Jail, bubblewrap
 from grader.execution.jail.staging import as_unprivileged, drops_root, reachable, scratch_folder
 from grader.frontend.toolchain.process import (
     ENGLISH,
@@ -118,7 +118,7 @@ def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
     The scratch folder appears at the path of the command's own folder.
     """
     program = build_program("compile")
-    argv = [*as_unprivileged(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
+    argv = [*as_unprivileged(), *bubblewrap({"PATH": _path(), **ENGLISH})]
     for path in _SYSTEM:
         if path.is_symlink():
             argv += ["--symlink", os.readlink(path), str(path)]
@@ -127,9 +127,6 @@ def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
     for path in _SETTINGS:
         argv += ["--ro-bind-try", str(path), str(path)]
     argv += ["--size", str(256 << 20), "--tmpfs", "/tmp", "--dev-bind", "/dev/null", "/dev/null"]
-    argv += ["--setenv", "PATH", os.environ.get("PATH", "/usr/bin:/bin")]
-    for name, value in ENGLISH.items():
-        argv += ["--setenv", name, value]
     for path in _hidden():
         argv += ["--tmpfs", str(path)]
     for path in _reads(command):
@@ -165,11 +162,15 @@ def _landlock(command: Command, scratch: Path, places: Mapping[str, str]) -> tup
     temporary = scratch / "tmp"
     temporary.mkdir()
     temporary.chmod(0o777)
-    environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TMPDIR": str(temporary), **ENGLISH}
+    environment = {"PATH": _path(), "TMPDIR": str(temporary), **ENGLISH}
     program = str(reachable(build_program("compile")))
     # The limit counts all processes of the user, so it is set only if that user runs no other processes.
     limits = _limits(scratch, 8 * PROCESSES if drops_root() else 0)
     return [*as_unprivileged(), program, *limits, *visible, "--", *words], {"env": environment, "cwd": "/"}
+
+
+def _path() -> str:
+    return os.environ.get("PATH", "/usr/bin:/bin")
 
 
 def _reads(command: Command) -> list[Path]:

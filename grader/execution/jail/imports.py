@@ -59,7 +59,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 def refused(library: Path, libsim: Path) -> list[str]:
     """Return the names in a library that a kernel must not use or define; ["?"] if its symbols cannot be read."""
     try:
-        return refused_of(library.read_bytes(), _exported(libsim))
+        return refused_of(library.read_bytes(), exported(libsim) | set(hooks.INSERTED))
     except (OSError, ValueError):
         return ["?"]
 
@@ -84,9 +84,8 @@ def entries_in_constants(content: bytes) -> bool:
 
     Indirect calls may jump to any endbr64. A constant in the code with these bytes would be such a jump target.
     """
-    (place,) = struct.unpack_from("<Q", content, 40)
-    size, count, texts = struct.unpack_from("<HHH", content, 58)
-    sections = [_SECTION.unpack_from(content, place + size * i) for i in range(count)]
+    sections = _sections(content)
+    (texts,) = struct.unpack_from("<H", content, 62)
     begins = set()
     for section in sections:
         if section[1] == _ALL:
@@ -114,9 +113,16 @@ def shown(name: str) -> str:
 
 
 @functools.cache
-def _exported(libsim: Path) -> set[str]:
-    """Return the symbols that libsim exports, and the hooks that instrumented code calls."""
-    return symbols(libsim.read_bytes(), _DYNAMIC, defined=True) | set(hooks.INSERTED)
+def exported(library: Path) -> Set[str]:
+    """Return the symbols that a library exports."""
+    return symbols(library.read_bytes(), _DYNAMIC, defined=True)
+
+
+def _sections(content: bytes) -> list[tuple[int, ...]]:
+    """Return the headers of a library's sections."""
+    (place,) = struct.unpack_from("<Q", content, 40)
+    size, count = struct.unpack_from("<HH", content, 58)
+    return [_SECTION.unpack_from(content, place + size * i) for i in range(count)]
 
 
 def symbols(
@@ -128,9 +134,7 @@ def symbols(
     """
     if content[:5] != b"\x7fELF\x02":
         raise ValueError("not a 64-bit ELF file")
-    (place,) = struct.unpack_from("<Q", content, 40)
-    size, count = struct.unpack_from("<HH", content, 58)
-    sections = [_SECTION.unpack_from(content, place + size * i) for i in range(count)]
+    sections = _sections(content)
     if not any(section[1] == table for section in sections):
         raise ValueError("no symbol table")
     # Tables and names that do not overlap have at most as many bytes as the file. Refuse a file if more are read.
@@ -143,7 +147,7 @@ def symbols(
             raise ValueError("overlapping tables")
         for entry in range(start, start + length, _SYMBOL.size):
             name, information, _, section, _, _ = _SYMBOL.unpack_from(content, entry)
-            if executable and not (section < count and sections[section][2] & _EXECUTABLE):
+            if executable and not (section < len(sections) and sections[section][2] & _EXECUTABLE):
                 continue
             if name and (section != 0) == defined and information & 15 in kinds:
                 end = content.index(b"\0", texts + name)

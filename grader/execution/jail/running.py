@@ -16,17 +16,7 @@ from grader.execution.jail import driver
 from grader.execution.jail.staging import as_unprivileged, reachable
 from grader.setup.errors import GraderError
 
-BWRAP_BASE = [
-    "--unshare-all",
-    "--unshare-user",
-    "--die-with-parent",
-    "--new-session",
-    "--clearenv",
-    "--cap-drop",
-    "ALL",
-    "--hostname",
-    "jail",
-]
+_BWRAP = "--unshare-all --unshare-user --die-with-parent --new-session --clearenv --cap-drop ALL --hostname jail"
 
 
 @dataclass(frozen=True)
@@ -76,9 +66,7 @@ class Jail:
                 visible += [*driver.READ, *driver.OWN_PROCESS, "--", *driver.devices(), driver.THREADS]
             argv = [*as_unprivileged(), str(staged[program]), *words, *visible]
             return Start(argv, {"env": environment}, staged)
-        argv = [*as_unprivileged(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
-        for name, value in environment.items():
-            argv += ["--setenv", name, value]
+        argv = [*as_unprivileged(), *bubblewrap(environment)]
         for file, source in [*staged.items(), *places.items()]:
             argv += ["--ro-bind", str(source), str(file)]
         if self.gpu:
@@ -117,7 +105,13 @@ def _lister() -> list[str]:
     return [loader, "--list"] if os.access(loader, os.X_OK) else ["ldd"]
 
 
-def bubblewrap() -> str:
+def bubblewrap(environment: Mapping[str, str]) -> list[str]:
+    """Return the start of a command that runs bwrap: without files, network and rights, with these variables only."""
+    variables = [word for name, value in environment.items() for word in ("--setenv", name, value)]
+    return [_bwrap(), *_BWRAP.split(), *no_more_namespaces(), *variables]
+
+
+def _bwrap() -> str:
     """Return the path of bwrap."""
     program = shutil.which("bwrap", path=os.environ.get("PATH", "") + ":/usr/bin:/bin")
     if program is None:
@@ -128,5 +122,5 @@ def bubblewrap() -> str:
 @functools.cache
 def no_more_namespaces() -> tuple[str, ...]:
     """Return bwrap's option that forbids user namespaces inside the sandbox, if it has one (from version 0.8 on)."""
-    text = subprocess.run([bubblewrap(), "--help"], capture_output=True, text=True, check=False).stdout
+    text = subprocess.run([_bwrap(), "--help"], capture_output=True, text=True, check=False).stdout
     return ("--disable-userns",) if "--disable-userns" in text else ()

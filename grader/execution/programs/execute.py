@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.execution.jail.programs import NO_LIMITS, build_program
-from grader.execution.jail.running import BWRAP_BASE, bubblewrap, no_more_namespaces, shared_libraries
+from grader.execution.jail.running import bubblewrap, shared_libraries
 from grader.execution.jail.staging import as_unprivileged, reachable
 from grader.setup.errors import GraderError
 from grader.simulator.report import Report
@@ -195,9 +195,7 @@ def _in_bubblewrap(
     environment: Mapping[str, str],
     folders: Mapping[Path, Path],
 ) -> list[str]:
-    argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
-    for name in _SETTINGS:
-        argv += ["--setenv", name, environment[name]]
+    argv = bubblewrap({name: environment[name] for name in _SETTINGS})
     for file in (program, *shared_libraries(program)):
         argv += ["--ro-bind", str(reachable(file)), str(file)]
     work = list(folders)[-1] if folders else Path("/")

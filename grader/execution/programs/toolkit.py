@@ -13,8 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from elftools.elf.elffile import ELFFile
-
+from grader.execution.jail.imports import exported
 from grader.execution.programs.build import Options, execute, start_object
 from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
 from grader.frontend.toolchain.compilers import find_cxx
@@ -78,9 +77,7 @@ def _names(libsim: Path) -> str:
     """
     jump = "b {}" if platform.machine() in ("aarch64", "arm64") else "jmp {}@PLT"
     lines = ['.section .note.GNU-stack,"",%progbits', ".text"]
-    with libsim.open("rb") as file:
-        symbols = [symbol.name for symbol in ELFFile(file).get_section_by_name(".dynsym").iter_symbols()]
-    for symbol in sorted(name for name in symbols if name.startswith("sim_cuda")):
+    for symbol in sorted(name for name in exported(libsim) if name.startswith("sim_cuda")):
         name = symbol.removeprefix("sim_")
         lines += [f".weak {name}", f"{name}: {jump.format(symbol)}"]
     return "\n".join([*lines, ""])

@@ -6,13 +6,12 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from grader.course.python_task import Raised, Seen
-from grader.execution.jail.running import Jail, Start
+from grader.execution.jail.running import Start
 from grader.execution.jail.staging import reachable
 from grader.execution.python.interpreter import Interpreter
 from grader.execution.runner.answers import Ended, Refused
@@ -92,8 +91,3 @@ def _answer(lines: Sequence[bytes], reply: Reply) -> Answer:
     except (msgspec.DecodeError, RecursionError) as error:
         ended = ended or Ended("reply", f"its process sent an answer that cannot be read: {error}")
     return Answer(module, steps, ended, reply.printed, reply.cpu_seconds)
-
-
-def new_python(interpreter: Interpreter, file: Path, jail: Jail) -> Python:
-    """Return a child that has not started yet."""
-    return Python(interpreter.program, file, jail=jail, interpreter=interpreter)

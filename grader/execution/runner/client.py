@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from grader.execution.jail.running import NO_JAIL, Jail, Start
 from grader.execution.runner.answers import MOST_BYTES, Answer, Ended, Malformed, Refused, clean, parse
@@ -80,7 +80,7 @@ class Child:
         """True if the child process runs."""
         return self._process is not None and self._process.poll() is None
 
-    def __enter__(self) -> Child:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

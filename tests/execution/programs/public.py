@@ -44,7 +44,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.execution.jail.compiling import run_in
-from grader.execution.jail.running import BWRAP_BASE, Jail, bubblewrap, no_more_namespaces
+from grader.execution.jail.running import Jail, bubblewrap
 from grader.execution.jail.staging import scratch_folder
 from grader.execution.programs.build import Options, build_program
 from grader.execution.programs.execute import Outcome, execute
@@ -319,16 +319,15 @@ def _made(entry: Entry, tree: Path, folder: Path) -> Path:
     subprocess.run(["chmod", "-R", "a+rwX", str(folder)], check=True)
     cuda = f'CUDA="$({shlex.quote(sys.executable)} -m grader nvcc --toolkit)" && PATH="$CUDA/bin:$PATH"'
     script = f'{cuda} && {entry.get("before", "true")} && make CUDA_DIR="$CUDA" {entry["make"]}'
-    argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces(), "--ro-bind", "/", "/", "--proc", "/proc"]
+    cache = _cache_of_makefiles()
+    settings = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "GRADER_CACHE": str(cache)}
+    settings |= {"PYTHONPATH": str(shipped.COURSE), "HOME": "/tmp", "LC_ALL": "C.UTF-8"}
+    argv = [*bubblewrap(settings), "--ro-bind", "/", "/", "--proc", "/proc"]
     argv += ["--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", str(Path.home())]
     environment = Path(sys.prefix).resolve()  # bwrap mounts nothing on a link, and .venv may be one
     for path in dict.fromkeys((shipped.COURSE, environment, Path(sys.base_prefix), tree)):
         argv += ["--ro-bind", str(path), str(path)]
-    cache = _cache_of_makefiles()
     argv += ["--bind", str(cache), str(cache), "--bind", str(folder), str(place), "--chdir", str(place)]
-    settings = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "GRADER_CACHE": str(cache)}
-    for name, value in {**settings, "PYTHONPATH": str(shipped.COURSE), "HOME": "/tmp", "LC_ALL": "C.UTF-8"}.items():
-        argv += ["--setenv", name, value]
     argv += ["--", "sh", "-c", script]
     try:
         done = subprocess.run(

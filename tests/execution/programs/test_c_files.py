@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from elftools.elf.elffile import ELFFile
 
 from grader.cli.app import run
+from grader.execution.jail.imports import exported
 from grader.frontend.toolchain.cache import open_cache
 from grader.frontend.toolchain.compilers import find_cxx
 from grader.simulator import library
@@ -48,9 +48,8 @@ def test_c_files_have_each_function_of_the_runtime(tmp_path: Path) -> None:
         [*find_cxx().command, "-x", "c", "-E", "-P", *INCLUDES, file], capture_output=True, text=True, check=True
     ).stdout
     declared = set(re.findall(r'"sim_" "(cuda\w+)"', text))
-    with library.ensure_library(find_cxx(), open_cache()).open("rb") as libsim:
-        symbols = [symbol.name for symbol in ELFFile(libsim).get_section_by_name(".dynsym").iter_symbols()]
-    provided = {name.removeprefix("sim_") for name in symbols if name.startswith("sim_cuda")}
+    libsim = library.ensure_library(find_cxx(), open_cache())
+    provided = {name.removeprefix("sim_") for name in exported(libsim) if name.startswith("sim_cuda")}
     assert declared == provided and len(declared) > 130
     listed = ", ".join(f"(void*){name}" for name in sorted(declared))
     file.write_text(

@@ -27,7 +27,7 @@ def test_folders_inside_system_folders_are_not_bound_again(tmp_path: Path, monke
     (course / "elsewhere").symlink_to(system)
     (system / "back").symlink_to(course)
     monkeypatch.setattr(compiling, "_SYSTEM", (system,))
-    monkeypatch.setattr(compiling, "bubblewrap", lambda: "bwrap")
+    monkeypatch.setattr(compiling, "bubblewrap", lambda environment: ["bwrap"])
     monkeypatch.setattr(compiling, "reachable", lambda path: path)
     reads = (system / "cuda", system / "cuda-13.0", course, course / "elsewhere", system / "back")
     argv, _ = compiling._bwrap(Command((str(system / "nvcc"),), tmp_path, reads), tmp_path)
