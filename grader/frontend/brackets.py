@@ -7,14 +7,12 @@ it. The front end therefore reports the bracket instead.
 from __future__ import annotations
 
 from grader.frontend.rewrite_error import RewriteError
-from grader.frontend.tokens import Source, Token
-
-_PAIRS = {"(": ")", "[": "]", "{": "}"}
+from grader.frontend.tokens import CLOSERS, DEPTH, OPENERS, Source, Token
 
 
 def unpaired(source: Source) -> RewriteError | None:
     """Return an error at the first unmatched bracket; None if all brackets match, or if macros contain brackets."""
-    if any(token.text in _PAIRS or token.text in _PAIRS.values() for macro in source.macros for token in macro.body):
+    if any(token.text in DEPTH for macro in source.macros for token in macro.body):
         return None
     # The open brackets, with the token before each and the first token of its statement.
     opened: list[tuple[Token, str, Token]] = []
@@ -23,13 +21,13 @@ def unpaired(source: Source) -> RewriteError | None:
     for token in source.tokens:
         if statement is None or before in ("{", "}", ";"):
             statement = token
-        if token.text in _PAIRS and token.kind == "mark":
+        if token.text in OPENERS and token.kind == "mark":
             opened.append((token, before, statement))
-        elif token.text in _PAIRS.values() and token.kind == "mark":
+        elif token.text in CLOSERS and token.kind == "mark":
             if not opened:
                 return source.error(token, f"'{token.text}' closes no bracket")
             first, _, outer = opened.pop()
-            if _PAIRS[first.text] != token.text:
+            if OPENERS[first.text] != token.text:
                 return _never_closed(source, first)
             if outdented is None and _begins_line(source, token) and _indent(source, token) < _indent(source, outer):
                 outdented = first
@@ -40,7 +38,7 @@ def unpaired(source: Source) -> RewriteError | None:
 
 
 def _never_closed(source: Source, token: Token) -> RewriteError:
-    return source.error(token, f"'{token.text}' is never closed", f"Add the missing '{_PAIRS[token.text]}'.")
+    return source.error(token, f"'{token.text}' is never closed", f"Add the missing '{OPENERS[token.text]}'.")
 
 
 def _indent(source: Source, token: Token) -> int:

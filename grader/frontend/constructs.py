@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.frontend import course_headers
-from grader.frontend.tokens import Include, Source, Token, word_set
+from grader.frontend.tokens import Include, Source, word_set
 
 # Prefixes of other libraries' headers. A kernel file must be plain CUDA: it is not linked with any library.
 _FOREIGN = {
@@ -120,8 +120,7 @@ def check_includes(source: Source, include_dirs: Sequence[Path], alone: bool = T
     """
     for include in source.includes:
         if refused := _refused(include, include_dirs, alone):
-            place = Token("mark", "#", include.start, include.start + 1)
-            raise source.error(place, f"#include {include.header}: {refused[0]}", refused[1])
+            raise source.error(include, f"#include {include.header}: {refused[0]}", refused[1])
 
 
 def _refused(include: Include, include_dirs: Sequence[Path], alone: bool) -> tuple[str, str] | None:

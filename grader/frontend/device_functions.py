@@ -33,10 +33,17 @@ class DeviceFunctions:
         """Translate the function whose body begins at ``brace``. Return the text that follows the function."""
         after = self._register_clusters(declaration, brace)
         self.check_launch_bounds(declaration, brace)
-        self._guard_local_arrays(declaration, brace)
-        self._take_from_heap(declaration, brace)
-        if self.region.alone:
-            self._refuse_static_variables(declaration, brace)
+        words = set(words_before_parameters(declaration))
+        if words & {"__device__", "__global__"}:
+            closed = closing(self.tokens, brace)
+            end = len(self.tokens) if closed is None else closed
+            spend(self.source, self.tokens[brace], 3 * (end - brace) // 8)
+            if closed is not None and not words & {"constexpr", "consteval"}:
+                for start, stop, text in LocalArrays(self.source, self.tokens, brace, end).edits():
+                    self.region.edit(start, stop, text)
+            self._take_from_heap(brace, end)
+            if self.region.alone:
+                self._refuse_static_variables(brace, end)
         return after
 
     def _register_clusters(self, declaration: Sequence[Token], brace: int) -> str:
@@ -70,36 +77,17 @@ class DeviceFunctions:
             end = self.tokens[brace].end
             self.region.edit(end, end, f" ::sim::require_launch_bounds(static_cast<unsigned>({most}));")
 
-    def _guard_local_arrays(self, declaration: Sequence[Token], brace: int) -> None:
-        words = set(words_before_parameters(declaration))
-        if not words & {"__device__", "__global__"} or words & {"constexpr", "consteval"}:
-            return
-        end = closing(self.tokens, brace)
-        if end is None:  # the compiler will report it
-            return
-        spend(self.source, self.tokens[brace], (end - brace) // 8)
-        for start, stop, text in LocalArrays(self.source, self.tokens, brace, end).edits():
-            self.region.edit(start, stop, text)
-
-    def _take_from_heap(self, declaration: Sequence[Token], brace: int) -> None:
+    def _take_from_heap(self, brace: int, end: int) -> None:
         """Make ``new`` in device code allocate from the simulated device heap (``sim/heap.h``)."""
-        if not {"__global__", "__device__"} & set(words_before_parameters(declaration)):
-            return
-        end = closing(self.tokens, brace) or len(self.tokens)
-        spend(self.source, self.tokens[brace], (end - brace) // 8)
         for token, after in zip(self.tokens[brace:end], self.tokens[brace + 1 : end]):
             if token.kind == "word" and token.text == "new" and after.text != "(":
                 self.region.edit(token.end, token.end, " (::sim::heap)")
 
-    def _refuse_static_variables(self, declaration: Sequence[Token], brace: int) -> None:
+    def _refuse_static_variables(self, brace: int, end: int) -> None:
         """Raise RewriteError for a static variable in device code, unless it is constant or in shared memory.
 
         On a GPU it lives in global memory, but here it would lie among the variables of the host.
         """
-        if not {"__global__", "__device__"} & set(words_before_parameters(declaration)):
-            return
-        end = closing(self.tokens, brace) or len(self.tokens)
-        spend(self.source, self.tokens[brace], (end - brace) // 8)
         classes: list[bool] = []  # for each open brace: whether it is the body of a class, with static functions
         first = brace + 1  # of the statement
         for i in range(brace, end):

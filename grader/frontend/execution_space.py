@@ -18,7 +18,7 @@ from grader.frontend.declarations import strip_attributes
 from grader.frontend.functions import Declarations, Function, Space, after, collect, device_lambda_end, index_of
 from grader.frontend.launch_syntax import angle_opening, is_triple
 from grader.frontend.limits import spend
-from grader.frontend.tokens import NOT_TYPES, Source, Token, word_set
+from grader.frontend.tokens import NOT_TYPES, Source, Token, angle_end, word_set
 
 _OVERLOADED = word_set("min max abs")
 """Functions that CUDA defines for host and device. A function of the same name in the file is another overload."""
@@ -55,6 +55,8 @@ _DEVICE_INTRINSIC = re.compile(
     r"brev(ll)?|ffs(ll)?|cvta_\w+|cluster(?!_dims__)\w+)$|atomic[A-Z][A-Za-z]*$|"
     r"cuda(GridDependencySynchronize|TriggerProgrammaticLaunchCompletion)$|curand(4|_\w+)?$|skipahead(_sequence)?$"
 )
+_MOST_ARGUMENTS = 60
+"""The maximum number of tokens in the template arguments of a call."""
 _NOT_ON_THE_DEVICE = {
     "try": "exceptions",
     "catch": "exceptions",
@@ -128,7 +130,7 @@ class _Body:
             token, before = self.tokens[k], self.tokens[k - 1]
             if token.kind != "word" or k == 0 or (token.text == self.function.name and k in self.function.head):
                 continue
-            following = self.tokens[k + 1].text if k + 1 < len(self.tokens) else ""
+            following = self._at(k + 1)
             typed = before.kind == "word" and before.text not in NOT_TYPES
             # `float* p = q`, `T& x` and `vector<int> v` declare a name, but `a * f(x)` does not declare f.
             typed = typed or (before.text in ("*", "&", ">", "&&") and following in ("=", ";", ",", ")", "{", "[", ":"))
@@ -182,19 +184,14 @@ class _Body:
 
     def _call(self, k: int) -> bool:
         """Return whether the name at ``k`` may be called there: a ``(`` follows, possibly after template arguments."""
-        if k + 1 >= len(self.tokens):
-            return False
-        if self.tokens[k + 1].text == "<" and not is_triple(self.tokens, k + 1, "<"):
-            depth = 0
-            for n in range(k + 1, min(k + 60, len(self.tokens) - 1)):
-                text = self.tokens[n].text
-                depth += {"<": 1, ">": -1}.get(text, 0)
-                if text in (";", "{", "}"):
-                    return False
-                if depth == 0:
-                    return self.tokens[n + 1].text == "("
-            return False
-        return self.tokens[k + 1].text == "("
+        following = k + 1
+        if self._at(following) == "<" and not is_triple(self.tokens, following, "<"):
+            following = angle_end(self.tokens, following, _MOST_ARGUMENTS, (";", "{", "}"))
+        return self._at(following) == "("
+
+    def _at(self, k: int) -> str:
+        """Return the text of a token; empty past the last one."""
+        return self.tokens[k].text if k < len(self.tokens) else ""
 
     def _candidates(self, k: int) -> list[Function]:
         """Return the functions of the file that the name at ``k`` may refer to."""

@@ -77,8 +77,7 @@ class Launches:
 
         ``sim::launch`` is a template, which could not deduce the type of the original arguments.
         """
-        opened = angle_opening(callee, len(callee) - 1) if callee[-1].text == ">" else None
-        known = self.kernels.get(callee[opened - 1 if opened else -1].text, [])
+        known = self.kernels.get(_name_and_arguments(callee)[0], [])
         for k, part in enumerate(split_commas(self.tokens[start:close])):
             text = "".join(token.text for token in part)
             pointer = bool(known) and all(kernel.takes_pointer(k) for kernel in known)
@@ -88,9 +87,8 @@ class Launches:
                 self.region.edit(part[0].start, part[-1].end, "::sim::Empty()")
 
     def _clusters_of_template(self, callee: Sequence[Token]) -> str:
-        opened = angle_opening(callee, len(callee) - 1) if callee[-1].text == ">" else None
-        name = callee[opened - 1].text if opened else callee[-1].text
-        cluster = next((k.cluster for k in self.kernels.get(name, []) if k.cluster and k.is_template), "")
+        known = self.kernels.get(_name_and_arguments(callee)[0], [])
+        cluster = next((k.cluster for k in known if k.cluster and k.is_template), "")
         return f".in_clusters({cluster})" if cluster else ""
 
     def _literal(self, callee: Sequence[Token], text: str) -> str:
@@ -114,17 +112,9 @@ class Launches:
 
         It is not if the callee is overloaded, or a template whose arguments must be deduced.
         """
-        if any(t.text == "##" for t in callee):
+        name, given = _name_and_arguments(callee)
+        if not name or any(t.text == "##" for t in callee):
             return False
-        given = None
-        if callee[-1].text == ">":
-            opened = angle_opening(callee, len(callee) - 1)
-            if opened is None:
-                return False
-            given = len(split_commas(callee[opened + 1 : -1]))
-            name = callee[opened - 1].text
-        else:
-            name = callee[-1].text
         known = self.kernels.get(name)
         spend(self.source, callee[0], len(self.kernels if known is None else known))
         if known is None:
@@ -186,3 +176,11 @@ class Launches:
         name = self._literal(tokens[first : last + 1], join(tokens[first : last + 1]))
         self.region.edit(tokens[first].start, tokens[first].start, f"::sim::known_kernel({name}, ")
         self.region.edit(tokens[last].end, tokens[last].end, ")")
+
+
+def _name_and_arguments(callee: Sequence[Token]) -> tuple[str, int | None]:
+    """Return a callee's name, empty if unknown, and the number of its template arguments, None without a list."""
+    if callee[-1].text != ">":
+        return callee[-1].text, None
+    opened = angle_opening(callee, len(callee) - 1)
+    return ("", None) if opened is None else (callee[opened - 1].text, len(split_commas(callee[opened + 1 : -1])))

@@ -36,9 +36,8 @@ def check_limits(source: Source) -> None:
             "Pass tables as inputs, and write repeated code as a loop.",
         )
     if len(source.includes) > MOST_INCLUDES:
-        start = source.includes[MOST_INCLUDES].start
         raise source.error(
-            Token("mark", "#", start, start + 1),
+            source.includes[MOST_INCLUDES],
             f"the file has more than {MOST_INCLUDES} #include lines",
             "Include each header once.",
         )
@@ -49,8 +48,7 @@ def check_limits(source: Source) -> None:
     for directive in source.directives:
         depth += {"if": 1, "ifdef": 1, "ifndef": 1, "endif": -1}.get(directive.name, 0)
         if depth > MOST_LEVELS:
-            mark = Token("mark", "#", directive.start, directive.start + 1)
-            raise source.error(mark, f"#if is nested deeper than {MOST_LEVELS} levels", "Use fewer levels.")
+            raise source.error(directive, f"#if is nested deeper than {MOST_LEVELS} levels", "Use fewer levels.")
 
 
 def _check_splices(source: Source) -> None:
@@ -67,11 +65,8 @@ def _check_splices(source: Source) -> None:
     for start in spliced:
         directive = source.directive_at(start)
         if start in ends or (directive and directive.name != "define"):
-            raise source.error(
-                Token("mark", "\\", start, start + 1),
-                "a backslash splits a word over two lines",
-                "Write each name or number on one line.",
-            )
+            message = "a backslash splits a word over two lines"
+            raise source.error(start, message, "Write each name or number on one line.")
 
 
 def _check_depth(source: Source, tokens: Sequence[Token]) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.frontend.tokens import Source, Token, closing, join, opening, word_set
+from grader.frontend.tokens import Source, Token, angle_end, closing, join, opening, word_set
 
 _NO_TYPES = word_set("""
 return delete new throw goto case default else do if for while switch sizeof static constexpr extern thread_local using
@@ -148,9 +148,9 @@ class LocalArrays:
             if tokens[k].text in _NO_TYPES or k - start > _MOST_TYPE_TOKENS:
                 return None
             if tokens[k].text == "<":
-                if (k_after := self._behind_angle(k)) is None:
+                k = angle_end(tokens, k, _MOST_TYPE_TOKENS, (";", "{", "}", "="))
+                if k >= self.end:
                     return None
-                k = k_after
                 continue
             spelled.append(tokens[k].text)
             k += 1
@@ -192,13 +192,3 @@ class LocalArrays:
         if tokens[k].text == "{":
             k = (closing(tokens, k) or k) + 1
         return _Declarator(first, name, shape_end, k)
-
-    def _behind_angle(self, opened: int) -> int | None:
-        depth = 0
-        for k in range(opened, min(opened + _MOST_TYPE_TOKENS, self.end)):
-            depth += {"<": 1, ">": -1}.get(self.tokens[k].text, 0)
-            if depth == 0:
-                return k + 1
-            if self.tokens[k].text in (";", "{", "}", "="):
-                return None
-        return None

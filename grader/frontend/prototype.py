@@ -115,22 +115,19 @@ def find_launchers(text: str | Source) -> list[Prototype]:
     tokens = source.tokens
     i = 0
     while i + 1 < len(tokens):
-        if tokens[i].text == "extern" and tokens[i + 1].text == '"C"':
-            block = i + 2 < len(tokens) and tokens[i + 2].text == "{"
-            if block:
-                end = closing(tokens, i + 2) or len(tokens)
-                position = i + 3
-                while position < end:
-                    prototype, position = _function_at(source, tokens, position, end)
-                    if prototype:
-                        found[prototype.name] = prototype
-                i = end
-            else:
-                prototype, i = _function_at(source, tokens, i + 2, len(tokens))
-                if prototype:
-                    found[prototype.name] = prototype
-        else:
+        if tokens[i].text != "extern" or tokens[i + 1].text != '"C"':
             i += 1
+            continue
+        i += 2
+        block = i < len(tokens) and tokens[i].text == "{"
+        end = (closing(tokens, i) if block else None) or len(tokens)
+        i += block
+        while i < end:
+            prototype, i = _function_at(source, tokens, i, end)
+            if prototype:
+                found[prototype.name] = prototype
+            if not block:
+                break
     return list(found.values())
 
 

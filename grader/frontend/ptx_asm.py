@@ -61,10 +61,9 @@ def translate(tokens: Sequence[Token], architecture: int | None = None) -> str:
 
     ``architecture`` is the device's compute capability times ten; None for the default device.
     """
-    sections = _sections(tokens)
-    text = _text(sections[0])
-    outputs = [_operand(part) for part in split_commas(sections[1])] if len(sections) > 1 else []
-    inputs = [_operand(part) for part in split_commas(sections[2])] if len(sections) > 2 else []
+    written, *operands = _sections(tokens)
+    text = _text(written)
+    outputs, inputs = ([_operand(part) for part in split_commas(some)] for some in [*operands, [], []][:2])
     statements = [
         f"{outputs[int(o.constraint)].expression} = {o.expression}"
         for o in inputs

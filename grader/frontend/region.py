@@ -37,9 +37,8 @@ class Region:
         """Replace the characters ``start`` to ``end`` of the file."""
         self.source.translated += len(text)
         if self.source.translated > MOST_TRANSLATED:
-            place = Token("mark", "", start, end)
             raise self.source.error(
-                place, "the file becomes too large in translation", "Replace repeated code by loops or functions."
+                start, "the file becomes too large in translation", "Replace repeated code by loops or functions."
             )
         self.edits.append(Edit(start, end, text))
 
@@ -71,7 +70,7 @@ class Region:
         directive = None if self.macro else self.source.directive_between(start, end)
         if directive:
             raise self.source.error(
-                Token("mark", "#", directive.start, directive.end),
+                directive,
                 f"#{directive.name} inside {what} is not simulated",
                 "Write the whole statement in each branch.",
             )

@@ -123,10 +123,11 @@ class Source:
         end = self._line_starts[line] if line < len(self._line_starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
 
-    def error(self, token: Token, message: str, hint: str = "") -> RewriteError:
-        """Return an error at a token, with the source line that contains the token."""
-        line = self.line(token.start)
-        return RewriteError(line, self.column(token.start), message, hint, source_line=self.line_text(line))
+    def error(self, at: Token | Directive | Include | int, message: str, hint: str = "") -> RewriteError:
+        """Return an error at a token, a preprocessor line or a character position, with its source line."""
+        start = at if isinstance(at, int) else at.start
+        line = self.line(start)
+        return RewriteError(line, self.column(start), message, hint, source_line=self.line_text(line))
 
     def directive_between(self, start: int, end: int) -> Directive | None:
         """Return the first preprocessor line that begins between two positions."""
@@ -227,9 +228,9 @@ def _token(match: re.Match[str]) -> Token | None:
     return None if kind in ("space", "comment") else Token(kind, match.group(), match.start(), match.end())
 
 
-_OPENERS = {"(": ")", "[": "]", "{": "}"}
-_CLOSERS = {")": "(", "]": "[", "}": "{"}
-DEPTH = dict.fromkeys(_OPENERS, 1) | dict.fromkeys(_CLOSERS, -1)
+OPENERS = {"(": ")", "[": "]", "{": "}"}
+CLOSERS = {")": "(", "]": "[", "}": "{"}
+DEPTH = dict.fromkeys(OPENERS, 1) | dict.fromkeys(CLOSERS, -1)
 """The change of the nesting depth at each bracket."""
 
 
@@ -242,32 +243,37 @@ class Tokens(list[Token]):
         partners = [-1] * len(self)
         opened: list[int] = []
         for i, token in enumerate(self):
-            if token.text in _OPENERS:
+            if token.text in OPENERS:
                 opened.append(i)
-            elif token.text in _CLOSERS and opened:
+            elif token.text in CLOSERS and opened:
                 partners[i] = opened.pop()
                 partners[partners[i]] = i
         return partners
 
 
-def angle_end(tokens: Sequence[Token], index: int) -> int:
-    """Return the index after the ``>`` that closes the ``<`` at ``index``; the number of tokens if there is none."""
+def angle_end(tokens: Sequence[Token], index: int, most: int = 1 << 20, stops: Sequence[str] = ()) -> int:
+    """Return the index after the ``>`` that closes the ``<`` at ``index``; the number of tokens if there is none.
+
+    Only the next ``most`` tokens are searched, up to the first of the marks ``stops``.
+    """
     depth = 0
-    for k in range(index, len(tokens)):
+    for k in range(index, min(index + most, len(tokens))):
         depth += {"<": 1, ">": -1}.get(tokens[k].text, 0)
         if depth == 0:
             return k + 1
+        if tokens[k].text in stops:
+            break
     return len(tokens)
 
 
 def closing(tokens: Sequence[Token], index: int) -> int | None:
     """Return the index of the bracket that closes the one at ``index``, or None."""
-    return _partner(tokens, index, _OPENERS)
+    return _partner(tokens, index, OPENERS)
 
 
 def opening(tokens: Sequence[Token], index: int) -> int | None:
     """Return the index of the bracket that opens the one at ``index``, or None."""
-    return _partner(tokens, index, _CLOSERS)
+    return _partner(tokens, index, CLOSERS)
 
 
 def _partner(tokens: Sequence[Token], index: int, kinds: Mapping[str, str]) -> int | None:
@@ -309,9 +315,9 @@ def _closed_angles(tokens: Sequence[Token]) -> set[int]:
     levels: list[list[int]] = [[]]  # for each open bracket, the indices of the ``<`` open inside
     for i, token in enumerate(tokens):
         text = token.text
-        if text in _OPENERS:
+        if text in OPENERS:
             levels.append([])
-        elif text in _CLOSERS:
+        elif text in CLOSERS:
             levels.pop()
             if not levels:
                 levels = [[]]

@@ -313,14 +313,9 @@ def _hint(errors: list[CompilerMessage], simulated: bool) -> str:
             return "Convert the half-precision number first: static_cast<float>(x)."
         if error.source_line.startswith("```"):
             return "Remove the lines that begin with ```: they are Markdown."
-        match = re.search(r"'(\w+)' was not declared|undeclared identifier '(\w+)'", error.message)
-        name = (match.group(1) or match.group(2)) if match else ""
-        if (
-            simulated
-            and re.match(r"__\w+|cuda[A-Z]\w*|cu[A-Z]\w*|nv\w+|wmma", name)
-            and "did you mean" not in error.message
-        ):
-            return f"Check the spelling of {name}. If it is a name of CUDA, the simulator does not support it."
+        cudas = re.match(r"__\w+|cuda[A-Z]\w*|cu[A-Z]\w*|nv\w+|wmma", unknown)
+        if simulated and cudas and "did you mean" not in error.message:
+            return f"Check the spelling of {unknown}. If it is a name of CUDA, the simulator does not support it."
         missing = re.search(r"(\S+): No such file or directory|cannot open source file \"(\S+)\"", error.message)
         if missing:
             return "A kernel file may include headers of CUDA, the course (llmk/...) and the C++ standard library."
