@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import pytest
 from grader.execution.build.build import compile_kernel, plan_kernel
 from grader.frontend.rewrite import RewriteError, rewrite
 from grader.setup.errors import GraderError
+from tests.frontend.nvcc import nvcc
 
 CASES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "nvcc_corpus.toml").read_text())
 LAUNCHER = '\nextern "C" void run(float* x, int n, cudaStream_t stream) { k<<<1, 32, 0, stream>>>(x, n); }\n'
@@ -23,7 +22,6 @@ for _case in CASES.values():
 REFUSED = {name: case for name, case in CASES.items() if case.get("nvcc") == "refuses"}
 ACCEPTED = {name: case for name, case in CASES.items() if name not in REFUSED}
 LESSON = Path(__file__).parents[2] / "lessons" / "can_i_believe_this" / "lesson.ipynb"
-NVCC = shutil.which("nvcc")
 
 
 def together(cases: dict[str, dict[str, Any]]) -> tuple[str, dict[str, range]]:
@@ -85,17 +83,6 @@ def test_known_differences_remain_and_are_listed_in_the_lesson(name: str) -> Non
     listed = case.get("passes_here") or case["refused_here"]
     cells = json.loads(LESSON.read_text())["cells"]
     assert any(listed in " ".join("".join(cell["source"]).split()) for cell in cells)
-
-
-def nvcc(text: str, folder: Path, *what: str) -> subprocess.CompletedProcess[str]:
-    """Run nvcc with the options of a GPU build. ``what`` is -c for host code or -ptx for device code."""
-    if NVCC is None:
-        pytest.skip("nvcc is not on the PATH")
-    file = folder / "all.cu"
-    file.write_text(text)
-    target = "-gencode=arch=compute_90a,code=sm_90a"  # -arch=sm_90a also compiles for compute_90
-    options = ["-std=c++17", target, "--expt-relaxed-constexpr", "--extended-lambda", *what]
-    return subprocess.run([NVCC, *options, file, "-o", folder / "all.o"], capture_output=True, text=True)
 
 
 def test_nvcc_accepts_what_the_corpus_says(tmp_path: Path) -> None:

@@ -29,7 +29,9 @@ def language_of(path: Path) -> str | None:
     return _LANGUAGES.get(path.suffix)
 
 
-def unit(path: Path, include_dirs: tuple[Path, ...], defines: tuple[str, ...], language: str | None = None) -> Unit:
+def unit(
+    path: Path, include_dirs: tuple[Path, ...] = (), defines: tuple[str, ...] = (), language: str | None = None
+) -> Unit:
     """Return a file with its settings; raise GraderError if it cannot be used."""
     if path.is_dir():
         raise GraderError(f"{path} is a folder", "Name the .cu files of the program.")

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.execution.programs.build import Options, build_program
-from grader.execution.programs.files import unit
+from tests.execution.programs.running import built
 
 
 @pytest.fixture(scope="module")
 def program(request: pytest.FixtureRequest) -> Path:
     """Return the program built from the module's FILE."""
-    return build_program([unit(request.module.FILE, (), ())], Options())
+    return built(request.module.FILE)

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from grader.cli.app import run
-from grader.execution.programs.build import Options, build_program, compile_unit
 from grader.execution.programs.execute import execute
-from grader.execution.programs.files import unit
-from grader.setup.errors import GraderError
+from tests.execution.programs.running import KERNELS, built, findings_of, refusal, without_findings
 
-FILE = Path(__file__).parent / "kernels" / "blas.cu"
+FILE = KERNELS / "blas.cu"
 
 
 def values(n: int, seed: int) -> np.ndarray:
@@ -26,8 +24,7 @@ def matrix(memory: np.ndarray, rows: int, columns: int, ld: int) -> np.ndarray:
 
 
 def test_results_are_numpys(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = execute(program)
-    assert outcome.report is not None and outcome.report.findings == []
+    without_findings(program)
     lines = [line.split() for line in capfd.readouterr().out.splitlines()]
     said = {line[0]: np.array(line[1:], float) for line in lines[:3] + lines[4:6]}
     m, n, k = 4, 3, 5
@@ -57,14 +54,13 @@ def test_results_are_numpys(program: Path, capfd: pytest.CaptureFixture[str]) ->
 
 
 def test_incorrect_calls_are_reported_at_their_line(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    report = execute(program, ["wrong"]).report
-    assert report is not None
+    findings = findings_of(program, "wrong")
     said = capfd.readouterr().out.splitlines()[-4:]
     failed = "CUBLAS_STATUS_EXECUTION_FAILED"
     assert said == [failed, failed, "CUBLAS_STATUS_INVALID_VALUE", "no error"]
-    refused = [finding for finding in report.findings if finding.kind == "refused"]
+    refused = [finding for finding in findings if finding.kind == "refused"]
     assert len(refused) == 3 and all(finding.source_line and finding.line for finding in refused)
-    [race] = [finding for finding in report.findings if finding.check == "racecheck"]
+    [race] = [finding for finding in findings if finding.check == "racecheck"]
     assert {race.work, race.other.work if race.other else ""} == {"cublasSscal", "cudaMemcpyAsync"}
 
 
@@ -82,7 +78,7 @@ def bf16(x: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def lt_program() -> Path:
-    return build_program([unit(FILE.with_name("blas_lt.cu"), (), ())], Options())
+    return built(FILE.with_name("blas_lt.cu"))
 
 
 def stored(memory: np.ndarray, rows: int, columns: int, row_order: bool) -> np.ndarray:
@@ -91,8 +87,7 @@ def stored(memory: np.ndarray, rows: int, columns: int, row_order: bool) -> np.n
 
 
 def test_products_of_cublaslt_are_numpys(lt_program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = execute(lt_program)
-    assert outcome.report is not None and outcome.report.findings == []
+    without_findings(lt_program)
     said: dict[str, list[np.ndarray]] = {}
     for line in capfd.readouterr().out.splitlines():
         name, *numbers = line.split()
@@ -133,15 +128,14 @@ def test_compute_types_round_the_inputs(lt_program: Path, capfd: pytest.CaptureF
 
 
 def test_incorrect_products_have_the_status_of_cublas(lt_program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    report = execute(lt_program, ["wrong"]).report
-    assert report is not None
+    findings = findings_of(lt_program, "wrong")
     said = [line.removeprefix("CUBLAS_STATUS_") for line in capfd.readouterr().out.splitlines()]
     types = ["NOT_SUPPORTED"] * 3
     products = ["INVALID_VALUE"] * 4 + ["NOT_SUPPORTED"] * 2 + ["EXECUTION_FAILED", "INVALID_VALUE", "no error"]
     assert said == [*types, *products]
-    refused = [finding for finding in report.findings if finding.kind == "refused"]
+    refused = [finding for finding in findings if finding.kind == "refused"]
     assert len(refused) == 2 and all(finding.line for finding in refused)  # cublasGemmEx, and a bias on the host
-    [race] = [finding for finding in report.findings if finding.check == "racecheck"]
+    [race] = [finding for finding in findings if finding.check == "racecheck"]
     assert {race.work, race.other.work if race.other else ""} == {"cublasLtMatmul", "cudaMemcpyAsync"}
 
 
@@ -162,7 +156,7 @@ async 1 3 5
 
 
 def test_the_legacy_api_calls_the_present_one(capfd: pytest.CaptureFixture[str]) -> None:
-    program = build_program([unit(FILE.with_name("blas_legacy.cu"), (), ())], Options())
+    program = built(FILE.with_name("blas_legacy.cu"))
     outcome = execute(program)
     assert capfd.readouterr().out == LEGACY
     assert outcome.report is not None and outcome.leaked == 0
@@ -171,10 +165,8 @@ def test_the_legacy_api_calls_the_present_one(capfd: pytest.CaptureFixture[str])
 
 
 def test_both_apis_cannot_be_included_together(tmp_path: Path) -> None:
-    file = tmp_path / "one.cu"
-    file.write_text("#include <cublas_v2.h>\n#include <cublas.h>\n")
-    with pytest.raises(GraderError, match="cannot be included together"):
-        compile_unit(unit(file, (), ()), Options())
+    problem = refusal("#include <cublas_v2.h>\n#include <cublas.h>\n", tmp_path)
+    assert "cannot be included together" in problem.message
 
 
 def test_an_exercise_has_no_cublas(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,8 @@ from grader.execution.jail.imports import exported
 from grader.frontend.toolchain.cache import open_cache
 from grader.frontend.toolchain.compilers import find_cxx
 from grader.simulator import library
+from tests.execution.programs.running import KERNELS
 
-KERNELS = Path(__file__).parent / "kernels"
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 INCLUDES = [f"-I{folder}" for folder in library.INCLUDE_DIRS]
 

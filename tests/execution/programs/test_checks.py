@@ -6,30 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from grader.execution.programs.build import Options, build_program
 from grader.execution.programs.execute import execute
-from grader.execution.programs.files import unit
 from grader.verdict.wording.findings import message
+from tests.execution.programs.running import KERNELS, built, findings_of, without_findings
 
-CHECKS = Path(__file__).parent / "kernels" / "checks.cu"
+CHECKS = KERNELS / "checks.cu"
 
 
 @pytest.fixture(scope="module")
 def checks() -> Path:
-    return build_program([unit(CHECKS, (), ())], Options())
+    return built(CHECKS)
 
 
 def test_correct_programs_have_no_findings(checks: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = execute(checks)
-    assert outcome.report is not None and outcome.report.findings == []
+    outcome = without_findings(checks)
     assert outcome.exit_code == 0 and outcome.leaked == 0
     assert capfd.readouterr().out == "3 7 127 4000 80007e02 a\n"
 
 
 def test_copies_of_uninitialized_memory_and_masks_are_reported(checks: Path) -> None:
-    outcome = execute(checks, ["more"])
-    assert outcome.report is not None
-    shuffled, copied = sorted(outcome.report.findings, key=lambda finding: finding.line)
+    shuffled, copied = sorted(findings_of(checks, "more"), key=lambda finding: finding.line)
     assert copied.kind == "uninitialized_copy" and "never written" in copied.source_line
     assert "128 bytes that were never written are copied to the host, the first at byte 128 of" in message(copied)
     assert shuffled.kind == "own_lane_not_in_mask" and shuffled.count == 16
@@ -38,7 +34,7 @@ def test_copies_of_uninitialized_memory_and_masks_are_reported(checks: Path) -> 
 
 def test_a_device_variables_name_is_another_object_in_host_code(capfd: pytest.CaptureFixture[str]) -> None:
     file = CHECKS.with_name("host_names.cu")
-    program = build_program([unit(file, (), ())], Options())
+    program = built(file)
     right, wrong = execute(program), execute(program, ["wrong"])
     assert right.report is not None and right.report.findings == [] and wrong.report is not None
     said = "10 1084227584 4 5 7\n"
@@ -59,7 +55,6 @@ def test_a_device_variables_name_is_another_object_in_host_code(capfd: pytest.Ca
 
 
 def test_older_programs_run_as_on_a_gpu_of_their_time(capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = execute(build_program([unit(CHECKS.with_name("older.cu"), (), ())], Options()))
-    assert outcome.report is not None and outcome.report.findings == []
+    outcome = without_findings(built(CHECKS.with_name("older.cu")))
     assert outcome.exit_code == 0 and outcome.leaked == 0
     assert capfd.readouterr().out == "9 9 9 9 499\n7fff7fff 7f01017f 10 4 1 0 ffffffff\n0 2 0 -2048\n-32\n"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,11 +12,11 @@ import pytest
 from grader.execution.programs.build import Options, compile_unit
 from grader.execution.programs.files import language_of, unit
 from grader.frontend.toolchain.compilers import find_cxx
-from grader.setup.errors import GraderError
+from tests.execution.programs.running import refusal
+from tests.frontend.nvcc import nvcc
 
 CASES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "constructs.toml").read_text())
 TAKEN = {name: case for name, case in CASES.items() if "says" not in case}
-NVCC = shutil.which("nvcc")
 STANDARDS = ("c++17", "c++20")
 
 
@@ -50,7 +48,7 @@ def test_supported_constructs_are_accepted(std: str, tmp_path: Path) -> None:
         pytest.skip("clang++ before 16 needs each typename in C++20, too")
     file = tmp_path / "all.cu"
     file.write_text(together({name: case for name, case in TAKEN.items() if std_of(case) == std}))
-    assert compile_unit(unit(file, (), ()), Options(std)).exists()
+    assert compile_unit(unit(file), Options(std)).exists()
 
 
 def test_include_guards_of_headers_are_defined(tmp_path: Path) -> None:
@@ -70,40 +68,23 @@ def test_a_macro_may_name_a_header(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in TAKEN])
 def test_unsupported_constructs_are_named(name: str, tmp_path: Path) -> None:
-    file = tmp_path / "one.cu"
-    file.write_text(CASES[name]["code"])
-    with pytest.raises(GraderError) as caught:
-        compile_unit(unit(file, (), ()), Options(std_of(CASES[name])))
-    assert CASES[name]["says"] in caught.value.message
-    assert re.match(r"one\.cu:\d+:", caught.value.message)
+    message = refusal(CASES[name]["code"], tmp_path, std_of(CASES[name])).message
+    assert CASES[name]["says"] in message and re.match(r"one\.cu:\d+:", message)
 
 
 @pytest.mark.parametrize("std", STANDARDS)
 def test_an_omitted_typename_gets_a_hint(std: str, tmp_path: Path) -> None:
-    file = tmp_path / "one.cu"
-    file.write_text(CASES["typename_omitted_at_a_local_variable"]["code"])
-    with pytest.raises(GraderError) as caught:
-        compile_unit(unit(file, (), ()), Options(std))
-    assert caught.value.hint.startswith("Write typename before it.")
-
-
-def nvcc(text: str, folder: Path, std: str = "c++17") -> subprocess.CompletedProcess[str]:
-    if NVCC is None:
-        pytest.skip("nvcc is not on the PATH")
-    file = folder / "all.cu"
-    file.write_text(text)
-    target = "-gencode=arch=compute_90a,code=sm_90a"  # -arch=sm_90a also compiles for compute_90
-    options = [f"-std={std}", target, "--expt-relaxed-constexpr", "--extended-lambda", "-c"]
-    return subprocess.run([NVCC, *options, file, "-o", folder / "all.o"], capture_output=True, text=True)
+    problem = refusal(CASES["typename_omitted_at_a_local_variable"]["code"], tmp_path, std=std)
+    assert problem.hint.startswith("Write typename before it.")
 
 
 @pytest.mark.parametrize("std", STANDARDS)
 def test_nvcc_accepts_what_the_cases_say(std: str, tmp_path: Path) -> None:
     cases = {name: case for name, case in CASES.items() if "nvcc" not in case and std_of(case) == std}
-    done = nvcc(together(cases), tmp_path, std)
+    done = nvcc(together(cases), tmp_path, std=std)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if "nvcc" in case])
 def test_nvcc_refuses_what_the_cases_say(name: str, tmp_path: Path) -> None:
-    assert nvcc(CASES[name]["code"], tmp_path, std_of(CASES[name])).returncode != 0
+    assert nvcc(CASES[name]["code"], tmp_path, std=std_of(CASES[name])).returncode != 0

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from grader.execution.programs.build import Options, build_program
-from grader.execution.programs.execute import execute
-from grader.execution.programs.files import unit
+from tests.execution.programs.running import KERNELS, built, findings_of, without_findings
 
 EXPECTED = """\
 sum 12.5
@@ -26,10 +22,9 @@ low bits 0 25 10 20 5 15
 
 
 def test_results_are_those_of_cub_and_an_unwritten_input_is_found(capfd: pytest.CaptureFixture[str]) -> None:
-    program = build_program([unit(Path(__file__).parent / "kernels" / "cub_device.cu", (), ())], Options())
-    outcome = execute(program)
+    program = built(KERNELS / "cub_device.cu")
+    outcome = without_findings(program)
     assert capfd.readouterr().out == EXPECTED
-    assert outcome.report is not None and not outcome.report.findings and outcome.leaked == 0
-    report = execute(program, ["unwritten"]).report
-    assert report is not None
-    assert [finding.kind for finding in report.findings] == ["uninitialized_read"]
+    assert outcome.leaked == 0
+    findings = findings_of(program, "unwritten")
+    assert [finding.kind for finding in findings] == ["uninitialized_read"]

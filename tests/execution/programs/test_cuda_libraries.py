@@ -9,6 +9,7 @@ import pytest
 from grader.execution.programs.cuda_libraries import library_flags
 from grader.execution.programs.files import Unit, unit
 from grader.setup.errors import GraderError
+from tests.execution.programs.running import KERNELS
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def program(tmp_path: Path) -> list[Unit]:
     (tmp_path / "own.h").write_text("#include <cublas_v2.h>\n")
     (tmp_path / "one.cu").write_text('#include "own.h"\n#  include <cublasLt.h>\n#include <cuda_fp16.h>\n')
     (tmp_path / "two.cu").write_text("#include <cublas_v2.h>  // #include <curand.h>\n")
-    return [unit(tmp_path / name, (), ()) for name in ("one.cu", "two.cu")]
+    return [unit(tmp_path / name) for name in ("one.cu", "two.cu")]
 
 
 def folder_with(top: Path, *names: str) -> Path:
@@ -29,7 +30,7 @@ def folder_with(top: Path, *names: str) -> Path:
 def test_libraries_of_the_toolkit(program: list[Unit], tmp_path: Path) -> None:
     toolkit = folder_with(tmp_path / "cuda", "include/cublas_v2.h", "include/cublasLt.h", "include/curand.h")
     assert library_flags(program, toolkit, []) == ["-lcublas", "-lcublasLt"]
-    assert library_flags([unit(Path(__file__).parent / "kernels" / "cub_device.cu", (), ())], toolkit, []) == []
+    assert library_flags([unit(KERNELS / "cub_device.cu")], toolkit, []) == []
 
 
 def test_libraries_of_pip_packages(program: list[Unit], tmp_path: Path) -> None:

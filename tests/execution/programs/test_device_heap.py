@@ -6,20 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from grader.execution.programs.build import Options, build_program
-from grader.execution.programs.execute import execute
-from grader.execution.programs.files import unit
 from grader.execution.programs.results import ending
 from grader.verdict.wording.findings import message
-from tests.execution.programs.test_run import line_of
+from tests.execution.programs.running import KERNELS, built, findings_of, line_of, without_findings
 
-FILE = Path(__file__).parent / "kernels" / "device_heap.cu"
+FILE = KERNELS / "device_heap.cu"
 
 
 @pytest.mark.parametrize("checks", [True, False])
 def test_new_delete_malloc_and_free(checks: bool, capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = execute(build_program([unit(FILE, (), ())], Options(checks=checks)), ["right"], checks=checks)
-    assert outcome.report is not None and outcome.report.findings == []
+    outcome = without_findings(built(FILE, checks=checks), "right", checks=checks)
     # The program prints the number of destructor calls (64), the sum of 0, 1, ... 63 plus 1 + 7 + 1 for each of the
     # 64 threads, and the sum of the array elements.
     assert outcome.exit_code == 0 and capfd.readouterr().out == f"64 {63 * 32 + 64 * 9} 192\n"
@@ -30,8 +26,7 @@ def test_new_delete_malloc_and_free(checks: bool, capfd: pytest.CaptureFixture[s
 def test_a_full_heap_gives_null_and_its_size_can_be_set(
     program: Path, how: str, null: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = execute(program, [how])
-    assert outcome.report is not None and outcome.report.findings == []
+    without_findings(program, how)
     assert capfd.readouterr().out == f"{null + 1} {null} 0\n"  # `+ 1`: one object was destroyed
 
 
@@ -47,15 +42,12 @@ def test_a_full_heap_gives_null_and_its_size_can_be_set(
     ],
 )  # fmt: skip
 def test_misuse_is_reported(program: Path, how: str, kind: str, line: str, says: str) -> None:
-    outcome = execute(program, [how])
-    assert outcome.report is not None and outcome.exit_code == 1
-    [finding] = outcome.report.findings
+    [finding] = findings_of(program, how)
     assert (finding.kind, finding.line) == (kind, line_of(line, FILE))
     assert says in message(finding)
 
 
 def test_leaks_are_reported(program: Path) -> None:
-    outcome = execute(program, ["leak"])
-    assert outcome.report is not None and outcome.report.findings == []
+    outcome = without_findings(program, "leak")
     assert outcome.exit_code == 0 and outcome.leaked == 64 * 24
     assert "It did not free" in ending(outcome)

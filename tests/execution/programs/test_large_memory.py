@@ -9,23 +9,21 @@ import pytest
 from grader.execution.programs.execute import execute
 from grader.execution.programs.results import ending
 from grader.verdict.findings.launches import RefusedCall
-from tests.execution.programs.test_run import line_of
+from tests.execution.programs.running import KERNELS, line_of, without_findings
 
-FILE = Path(__file__).parent / "kernels" / "large_memory.cu"
+FILE = KERNELS / "large_memory.cu"
 
 
 @pytest.mark.parametrize("how", ["managed", "bytes", "pinned"])
 def test_host_memory_may_exceed_the_device_and_uses_none_of_it(
     program: Path, how: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = execute(program, [how])
-    assert outcome.report is not None and outcome.report.findings == []
+    outcome = without_findings(program, how)
     assert outcome.exit_code == 0 and capfd.readouterr().out == "2 1\n"
 
 
 def test_an_allocation_that_is_too_large_is_refused_without_a_finding(program: Path) -> None:
-    outcome = execute(program, ["too much"])
-    assert outcome.report is not None and outcome.report.findings == []
+    outcome = without_findings(program, "too much")
     assert outcome.exit_code == 2
     asks = line_of("more than any device has", FILE)
     assert ending(outcome).startswith(
@@ -34,8 +32,7 @@ def test_an_allocation_that_is_too_large_is_refused_without_a_finding(program: P
 
 
 def test_a_program_may_query_the_memory_size(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = execute(program, ["probe"])
-    assert outcome.report is not None and outcome.report.findings == []
+    outcome = without_findings(program, "probe")
     assert outcome.exit_code == 0 and capfd.readouterr().out == "2 0\n"
     assert "there is no room for" in ending(outcome)
     assert f"at {FILE.name}:{line_of('handles the error', FILE)}." in ending(outcome)

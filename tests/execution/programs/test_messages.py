@@ -11,8 +11,9 @@ from grader.cli.app import run
 from grader.verdict.findings import KINDS
 from grader.verdict.findings.kind import render
 from grader.verdict.wording.catalog import sample
+from tests.execution.programs.running import KERNELS
 
-FAULTY = Path(__file__).parent / "kernels" / "faulty.cu"
+FAULTY = KERNELS / "faulty.cu"
 OF_THE_COURSE = re.compile(
     r"\btorch|\blauncher|\btensors?\b(?! (core|map|copy|copies|memory|tile))|\bexercise|\blesson|\bllmk"
     r"|\bcases\b|\bsubmission|grader (check|hint|watch|bench)|\bthe course|load_kernel",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,36 +15,15 @@ from grader.cli.app import run
 from grader.execution.programs.nvcc_options import read_command_line
 from grader.frontend.toolchain.compilers import find_cxx
 from grader.setup.errors import GraderError
-
-KERNELS = Path(__file__).parent / "kernels"
+from tests.execution.programs.running import KERNELS
 
 
 def test_a_usual_command_line() -> None:
     call = read_command_line(
-        [
-            "-O3",
-            "-std=c++14",
-            "-arch=sm_70",
-            "-gencode",
-            "arch=compute_80,code=sm_80",
-            "-Iinclude",
-            "-I",
-            "other",
-            "-DN=3",
-            "-D",
-            "M",
-            "-c",
-            "a.cu",
-            "-o",
-            "a.o",
-            "-Xcompiler",
-            "-Wall,-O3,-fopenmp",
-            "--use_fast_math",
-            "-lineinfo",
-            "-Llib",
-            "-lm",
-            "-lcudart",
-        ]
+        shlex.split(
+            "-O3 -std=c++14 -arch=sm_70 -gencode arch=compute_80,code=sm_80 -Iinclude -I other -DN=3 "
+            "-D M -c a.cu -o a.o -Xcompiler -Wall,-O3,-fopenmp --use_fast_math -lineinfo -Llib -lm -lcudart"
+        )
     )
     assert call.inputs == [Path("a.cu")] and call.output == Path("a.o") and call.compile_only
     assert call.include_dirs == [Path("include"), Path("other")] and call.defines == ["-DN=3", "-DM"]

@@ -10,8 +10,8 @@ import pytest
 
 from grader.cli.app import run
 from grader.frontend.toolchain.compilers import find_cxx
+from tests.execution.programs.running import KERNELS
 
-KERNELS = Path(__file__).parent / "kernels"
 FILES = [str(KERNELS / name) for name in ("openmp.cu", "openmp_sum.cpp")]
 
 

@@ -27,7 +27,7 @@ def active(source: Path, folder: Path) -> str:
     """Return the active code of a program's file."""
     compiler = find_cxx()
     folder.mkdir()
-    return preprocess(unit(source, (), ()), compiler, flags_of(compiler, Options()), folder, open_cache()).text
+    return preprocess(unit(source), compiler, flags_of(compiler, Options()), folder, open_cache()).text
 
 
 def object_like(header: str, folder: Path) -> list[str]:
@@ -105,7 +105,7 @@ void f(int x) { assert(x); }
     text = active(source, tmp_path / "a")
     assert "int right;" in text and "int wrong;" not in text
     assert "void f(int x) { assert(x); }" in text and "#define assert" not in text
-    assert compile_unit(unit(source, (), ()), Options()).exists()
+    assert compile_unit(unit(source), Options()).exists()
 
 
 def test_climits_is_included_in_each_file(tmp_path: Path) -> None:

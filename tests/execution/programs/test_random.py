@@ -13,12 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.execution.programs.build import Options, compile_unit
-from grader.execution.programs.execute import execute
-from grader.execution.programs.files import unit
-from grader.setup.errors import GraderError
+from tests.execution.programs.running import KERNELS, findings_of, refusal, without_findings
 
-FILE = Path(__file__).parent / "kernels" / "random.cu"
+FILE = KERNELS / "random.cu"
 BITS = """\
 bd7f03b6 3ee07cab efebc316 3fc41831 faebf04a 9c2f4e4f 0d3336be 00000000
 6627e8d5 3f6169c6 89a00000 3fe78af5 811fc11c 59059804 7d36c745 00000000
@@ -61,8 +58,8 @@ def numbers(text: str, skip: int = 0) -> list[float]:
 
 
 def test_numbers_are_nvidias(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = execute(program)
-    assert outcome.report is not None and outcome.report.findings == [] and outcome.leaked == 0
+    outcome = without_findings(program)
+    assert outcome.leaked == 0
     lines = capfd.readouterr().out.splitlines(keepends=True)
     assert "".join(lines[:15]) == BITS
     np.testing.assert_allclose(numbers("".join(lines[15:25])), numbers(NORMAL), atol=2e-4)
@@ -73,9 +70,8 @@ def test_numbers_are_nvidias(program: Path, capfd: pytest.CaptureFixture[str]) -
 
 
 def test_an_output_that_is_too_short_is_found(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    report = execute(program, ["wrong"]).report
-    assert report is not None
-    kernel, call = sorted(report.findings, key=lambda finding: finding.line)
+    findings = findings_of(program, "wrong")
+    kernel, call = sorted(findings, key=lambda finding: finding.line)
     assert kernel.kind == call.kind == "out_of_bounds"
     assert "out[i] = curand_uniform" in kernel.source_line and "curandGenerateUniform" in call.source_line
     # CURAND_STATUS_LENGTH_NOT_MULTIPLE: normal numbers come in pairs.
@@ -91,8 +87,5 @@ def test_an_output_that_is_too_short_is_found(program: Path, capfd: pytest.Captu
     ],
 )
 def test_unsupported_functions_are_named(code: str, says: str, tmp_path: Path) -> None:
-    file = tmp_path / "one.cu"
-    file.write_text(f"#include <curand_kernel.h>\n{code}\n")
-    with pytest.raises(GraderError) as caught:
-        compile_unit(unit(file, (), ()), Options())
-    assert says in caught.value.message and caught.value.message.startswith("one.cu:2:")
+    message = refusal(f"#include <curand_kernel.h>\n{code}\n", tmp_path).message
+    assert says in message and message.startswith("one.cu:2:")

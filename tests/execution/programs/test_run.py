@@ -11,25 +11,19 @@ from pathlib import Path
 import pytest
 
 from grader.cli.app import run
-from grader.execution.programs.build import Options, build_program
 from grader.execution.programs.execute import Outcome, Sample, execute
-from grader.execution.programs.files import unit
 from grader.execution.programs.results import ending
 from grader.execution.runner import tiers
 from grader.verdict import Verdict
+from tests.execution.programs.running import KERNELS, built, findings_of, line_of
 
-HERE = Path(__file__).parent / "kernels"
-ENDINGS = HERE / "endings.cu"
+ENDINGS = KERNELS / "endings.cu"
 PROGRAM = Path(__file__).parents[2] / "simulator" / "kernels" / "program.cu"
-
-
-def line_of(text: str, file: Path = ENDINGS) -> int:
-    return next(number for number, line in enumerate(file.read_text().splitlines(), 1) if text in line)
 
 
 @pytest.fixture(scope="module")
 def endings() -> Path:
-    return build_program([unit(ENDINGS, (), ())], Options())
+    return built(ENDINGS)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +42,8 @@ def test_findings_are_kept_whatever_ends_a_program(endings: Path, how: str, stat
     assert outcome.status == status
     assert outcome.report is not None
     [finding] = outcome.report.findings
-    assert finding.kind == "out_of_bounds" and finding.line == line_of("x[threadIdx.x] = 1")
-    assert outcome.place.line == (line_of(line) if line else 0)
+    assert finding.kind == "out_of_bounds" and finding.line == line_of("x[threadIdx.x] = 1", ENDINGS)
+    assert outcome.place.line == (line_of(line, ENDINGS) if line else 0)
     assert outcome.exit_code == (status or 1)
 
 
@@ -64,14 +58,14 @@ def stopped_at(place: str, program: Path, arguments: Sequence[str] = ()) -> Outc
 
 
 def test_a_program_that_takes_too_long_is_stopped_at_a_line(endings: Path) -> None:
-    outcome = stopped_at(f"endings.cu:{line_of('x[0] += i')}", endings, ["hang"])
-    assert outcome.kernel == "forever" and outcome.place.line == line_of("x[0] += i")
+    outcome = stopped_at(f"endings.cu:{line_of('x[0] += i', ENDINGS)}", endings, ["hang"])
+    assert outcome.kernel == "forever" and outcome.place.line == line_of("x[0] += i", ENDINGS)
 
 
 def test_a_program_that_hangs_in_host_code_is_stopped_at_a_line(tmp_path: Path) -> None:
     file = tmp_path / "host.cu"
     file.write_text("volatile int x;\nint main() {\n    for (;;)\n        x = x + 1;\n}\n")
-    stopped_at("host.cu:", build_program([unit(file, (), ())], Options()))
+    stopped_at("host.cu:", built(file))
 
 
 def test_output_keeps_its_order_and_a_clean_program_ends_with_0(capfd: pytest.CaptureFixture[str]) -> None:
@@ -82,8 +76,8 @@ def test_output_keeps_its_order_and_a_clean_program_ends_with_0(capfd: pytest.Ca
 
 
 def test_several_files_headers_macros_and_arguments(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    files = [str(HERE / "parts.cu"), str(HERE / "buffer.cpp")]
-    options = ["-I", str(HERE / "include"), "-D", "THREADS=64", "-v", "--json", str(tmp_path / "out.json")]
+    files = [str(KERNELS / "parts.cu"), str(KERNELS / "buffer.cpp")]
+    options = ["-I", str(KERNELS / "include"), "-D", "THREADS=64", "-v", "--json", str(tmp_path / "out.json")]
     assert run(["run", *files, *options, "--html", str(tmp_path / "out.html"), "--", "-x", "last word"]) == 0
     out, err = capfd.readouterr()
     assert out == "6 3 last word\n"
@@ -98,7 +92,8 @@ def test_findings_make_the_exit_code_1_and_stand_on_stderr(capfd: pytest.Capture
     assert run(["run", str(ENDINGS)]) == 1
     out, err = capfd.readouterr()
     assert out == ""
-    assert f"endings.cu:{line_of('x[threadIdx.x] = 1')}, block (0, 0, 0) thread (8, 0, 0)" in " ".join(err.split())
+    line = line_of("x[threadIdx.x] = 1", ENDINGS)
+    assert f"endings.cu:{line}, block (0, 0, 0) thread (8, 0, 0)" in " ".join(err.split())
 
 
 def test_without_checks_nothing_is_found(capfd: pytest.CaptureFixture[str]) -> None:
@@ -274,7 +269,7 @@ def test_a_long_program_is_told_once_how_to_save_time(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("grader.execution.programs.execute.NOTE_SECONDS", 1e-6)
-    program = build_program([unit(PROGRAM, (), ())], Options())
+    program = built(PROGRAM)
     execute(program)
     assert capfd.readouterr().err.count("note: the program has run for 1e-06 s with all checks.") == 1
     execute(program, checks=False)
@@ -404,9 +399,8 @@ int main() {
 }
 """
     )
-    report = execute(build_program([unit(file, (), ())], Options())).report
-    assert report is not None
-    x, y = report.findings
+    findings = findings_of(built(file))
+    x, y = findings
     assert (x.kind, x.line, x.count, x.hides) == ("uninitialized_read", 1, 96, True)
     assert (y.kind, y.line, y.count, y.hides) == ("uninitialized_read", 5, 32, False)
 
@@ -439,9 +433,7 @@ def test_the_lessons_program_has_the_described_faults_and_the_fixed_one_has_none
     folder = Path(__file__).parents[3] / "lessons" / "bring_your_own_kernel"
     found: dict[str, list[tuple[str, int]]] = {}
     for name in ("row_sums.cu", "row_sums_fixed.cu"):
-        report = execute(build_program([unit(folder / name, (), ())], Options())).report
-        assert report is not None
-        found[name] = sorted((finding.kind, finding.line) for finding in report.findings)
+        found[name] = sorted((finding.kind, finding.line) for finding in findings_of(built(folder / name)))
     bad = folder / "row_sums.cu"
     read, written, races = (line_of(text, bad) for text in ("sum += x[row *", "sums[row] = sum", "half = 32; half > 0"))
     assert found["row_sums.cu"] == [("out_of_bounds", read), ("out_of_bounds", written), ("within_warp", races)]

@@ -12,8 +12,9 @@ from grader.cli.app import run
 from grader.execution.programs.execute import Outcome, Sample, execute
 from grader.execution.programs.results import ending
 from grader.verdict import Finding
+from tests.execution.programs.running import KERNELS
 
-FILE = Path(__file__).parent / "kernels" / "sampled.cu"
+FILE = KERNELS / "sampled.cu"
 BLOCKS, SEED = 64, 7
 ORDERLY = ("sum", "chain", "grid", "clusters", "pairs", "copies", "atomics")
 """Correct programs whose blocks depend on each other, or on an earlier launch."""

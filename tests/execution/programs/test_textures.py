@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.execution.programs.build import Options, build_program
 from grader.execution.programs.execute import execute
-from grader.execution.programs.files import unit
 from grader.verdict.wording.findings import message
+from tests.execution.programs.running import KERNELS, built, without_findings
 
-FILE = Path(__file__).parent / "kernels" / "textures.cu"
+FILE = KERNELS / "textures.cu"
 PLACES = np.array([-3.3, -0.2, 0, 0.5, 1, 1.3, 2.75, 3.9, 4.1, 9], np.float32)
 IMAGE = (np.arange(12.0) ** 2).reshape(3, 4)
 BYTES = (8 * np.arange(32) % 256).reshape(2, 16)
@@ -41,8 +40,7 @@ def sample(image: np.ndarray, x: float, y: float, mode: str, linear: bool) -> fl
 
 
 def test_fetches_give_what_the_guide_says(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = execute(program)
-    assert outcome.report is not None and outcome.report.findings == []
+    without_findings(program)
     said = [line.split() for line in capfd.readouterr().out.splitlines()]
     modes = ["clamp", "border", "clamp", "border", "wrap", "mirror"]
     for line, mode in zip(said[:6], modes, strict=True):
@@ -72,8 +70,8 @@ def test_texels_that_were_never_written_and_places_off_a_surface_are_found(progr
 
 
 def test_texture_references_read_what_they_are_bound_to(capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = execute(build_program([unit(FILE.parent / "texture_references.cu", (), ())], Options()))
-    assert outcome.report is not None and outcome.report.findings == [] and outcome.status == 0
+    outcome = without_findings(built(FILE.parent / "texture_references.cu"))
+    assert outcome.status == 0
     said = np.array(capfd.readouterr().out.split(), float).reshape(4, 5)
     image, colors, numbers, rows = [1.5, 3, 6, 8], [0, 0.2, 0.4, 1], [10, 11, 12, 0], [9, 11, 13, 15]
     np.testing.assert_allclose(said.T, [image, colors, [1, 0.8, 0.6, 0], numbers, rows], rtol=1e-6)

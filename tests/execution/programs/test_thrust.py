@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.execution.programs.build import Options, build_program, compile_unit
-from grader.execution.programs.execute import execute
-from grader.execution.programs.files import unit
-from grader.setup.errors import GraderError
+from tests.execution.programs.running import KERNELS, built, findings_of, refusal, without_findings
 
-FILE = Path(__file__).parent / "kernels" / "thrust.cu"
+FILE = KERNELS / "thrust.cu"
 EXPECTED = """\
 elements 6 5 3 4 5 6 7 8 9 10
 reduce 6 63 10 5 2
@@ -63,22 +60,21 @@ COMPLEX = """\
 
 
 def test_results_are_right_and_nothing_is_found(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = execute(program)
-    assert outcome.report is not None and outcome.report.findings == []
+    outcome = without_findings(program)
     assert outcome.exit_code == 0 and outcome.leaked == 0
     assert "".join(line.rstrip() + "\n" for line in capfd.readouterr().out.splitlines()) == EXPECTED
 
 
 def test_random_numbers_and_partitions_are_those_of_thrust(capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = execute(build_program([unit(FILE.with_name("thrust_random.cu"), (), ())], Options()))
-    assert outcome.report is not None and outcome.report.findings == [] and outcome.exit_code == 0
+    outcome = without_findings(built(FILE.with_name("thrust_random.cu")))
+    assert outcome.exit_code == 0
     said = capfd.readouterr().out
     assert said == NUMBERS + 2 * PARTITIONS + NUMBERS + SEARCHES
 
 
 def test_complex_numbers_are_those_of_nvidia(capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = execute(build_program([unit(FILE.with_name("complex.cu"), (), ())], Options()))
-    assert outcome.report is not None and outcome.report.findings == [] and outcome.exit_code == 0
+    outcome = without_findings(built(FILE.with_name("complex.cu")))
+    assert outcome.exit_code == 0
     host, device = capfd.readouterr().out.splitlines()
     assert host.split() == device.split() == COMPLEX.split()
 
@@ -91,12 +87,11 @@ def test_mistakes_are_reported_at_their_line(
         pytest.skip(f"{compiler} is not installed")
     if compiler:
         monkeypatch.setenv("GRADER_CXX", compiler)
-        program = build_program([unit(FILE, (), ())], Options())
-    report = execute(program, ["wrong"], timeout=1000).report
-    assert report is not None
+        program = built(FILE)
+    findings = findings_of(program, "wrong", timeout=1000)
     assert capfd.readouterr().out.splitlines()[-1] == "thrust::device_reference: invalid argument"
     lines = FILE.read_text().splitlines()
-    found = {(finding.kind, lines[finding.line - 1].strip()) for finding in report.findings}
+    found = {(finding.kind, lines[finding.line - 1].strip()) for finding in findings}
     assert found == {
         ("out_of_bounds", "if (i < n) x[i] += 1;"),
         ("out_of_bounds", 'std::cout << thrust::reduce(d.begin(), d.begin() + 11) << "\\n";  // one element too many'),
@@ -104,9 +99,7 @@ def test_mistakes_are_reported_at_their_line(
         ("within_warp", "[=] __device__(int i) { raw[0] += i; });  // a race"),
         ("refused", 'std::cout << d[10] << "\\n";  // out of range: throws'),
     }
-    assert all(
-        finding.memory and finding.memory.bytes == 40 for finding in report.findings if finding.kind != "refused"
-    )
+    assert all(finding.memory and finding.memory.bytes == 40 for finding in findings if finding.kind != "refused")
 
 
 @pytest.mark.parametrize(
@@ -122,8 +115,5 @@ def test_mistakes_are_reported_at_their_line(
     ],
 )
 def test_unsupported_functions_are_named(code: str, says: str, tmp_path: Path) -> None:
-    file = tmp_path / "one.cu"
-    file.write_text(code)
-    with pytest.raises(GraderError) as caught:
-        compile_unit(unit(file, (), ()), Options())
-    assert says in caught.value.message and caught.value.message.startswith(f"one.cu:{code.count(chr(10)) + 1}:")
+    message = refusal(code, tmp_path).message
+    assert says in message and message.startswith(f"one.cu:{code.count(chr(10)) + 1}:")

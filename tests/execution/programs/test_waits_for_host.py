@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 from grader.cli.app import run
-from grader.execution.programs.build import Options, build_program
 from grader.execution.programs.execute import execute
-from grader.execution.programs.files import unit
 from grader.execution.programs.results import ending
-from tests.execution.programs.test_run import line_of
+from tests.execution.programs.running import KERNELS, built, line_of, without_findings
 
-FILE = Path(__file__).parent / "kernels" / "waits_for_host.cu"
+FILE = KERNELS / "waits_for_host.cu"
 
 
 @pytest.mark.parametrize(
@@ -30,8 +28,7 @@ FILE = Path(__file__).parent / "kernels" / "waits_for_host.cu"
 def test_a_kernel_that_waits_for_the_host_is_refused_and_not_accused(
     program: Path, how: str, kernel: str, line: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = execute(program, [how])
-    assert outcome.report is not None and outcome.report.findings == []
+    outcome = without_findings(program, how)
     assert outcome.exit_code == 2 and capfd.readouterr().out == "begins\n"
     assert ending(outcome).startswith(
         f"The program was stopped at {FILE.name}:{line_of(line, FILE)} in {kernel}: "
@@ -66,7 +63,7 @@ def test_the_command_says_so(capfd: pytest.CaptureFixture[str], tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def unchecked() -> Path:
-    return build_program([unit(FILE, (), ())], Options(checks=False))
+    return built(FILE, checks=False)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +79,7 @@ def test_without_checks_it_is_refused_too(
     unchecked: Path, how: str, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("grader.execution.programs.execute.BLOCK_SECONDS", 1.0)
-    outcome = execute(unchecked, [how], checks=False)
-    assert outcome.report is not None and outcome.report.findings == []
+    outcome = without_findings(unchecked, how, checks=False)
     assert outcome.refused == "the kernel waits for the host while it runs"
     assert outcome.exit_code == 2 and outcome.place.line == line_of(line, FILE)
 
