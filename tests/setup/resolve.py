@@ -33,24 +33,8 @@ def main() -> int:
 
 def resolved(python: str, machine: str) -> str:
     """Return the error for one Python version and architecture, or an empty string."""
-    command = [
-        sys.executable,
-        "-m",
-        "uv",
-        "pip",
-        "compile",
-        "pyproject.toml",
-        "--extra",
-        "test",
-        "--extra",
-        "book",
-        "--extra",
-        "cluster",
-        "--extra",
-        "browser",
-        "-c",
-        "constraints.txt",
-    ]
+    extras = [f"--extra={name}" for name in ("test", "book", "cluster", "browser")]
+    command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", *extras, "-c", "constraints.txt"]
     command += ["--only-binary", ":all:", "--python-version", python, "--python-platform", machine, "--no-header"]
     # `make` installs these in addition to the course's dependencies.
     extra = subprocess.run(

@@ -61,31 +61,33 @@ def test_errors_come_before_warnings_and_notes_stay_with_their_message():
     assert found[2].message == "unused variable 'i'"
 
 
-def test_an_error_in_a_header_is_moved_to_the_line_that_led_there():
-    text = explained(
-        "sim/launch.h: In instantiation of 'void launch(K) [with K = int]':\n"
-        "relu.cu:7:5:   required from here\n"
-        "sim/launch.h:40:9: error: no match for call to '(int) ()'\n"
-    )
-    assert text.startswith("relu.cu:7:5: error: no match for call") and "launch.h" not in text
-
-
-def test_a_macro_of_a_header_is_moved_to_where_it_is_used():
-    text = explained(
-        "sim/identity.h:10:20: error: 'sim_thread' was not declared\n"
-        "   10 | #define threadIdx (sim_thread())\n"
-        "relu.cu:3:10: note: in expansion of macro 'threadIdx'\n"
-    )
-    assert text.startswith("relu.cu:3:10: error:") and "identity" not in text
-
-
-def test_clang_notes_of_instantiations():
-    text = explained(
-        "sim/launch.h:40:9: error: no matching function\n"
-        "    kernel(arguments...);\n    ^~~~~~\n"
-        "relu.cu:7:5: note: in instantiation of function template specialization 'launch<int>' requested here\n"
-    )
-    assert text.startswith("relu.cu:7:5: error: no matching function")
+@pytest.mark.parametrize(
+    ("output", "begins"),
+    [
+        (
+            "sim/launch.h: In instantiation of 'void launch(K) [with K = int]':\n"
+            "relu.cu:7:5:   required from here\n"
+            "sim/launch.h:40:9: error: no match for call to '(int) ()'\n",
+            "relu.cu:7:5: error: no match for call",
+        ),
+        (
+            "sim/launch.h:10:20: error: 'sim_thread' was not declared\n"
+            "   10 | #define threadIdx (sim_thread())\n"
+            "relu.cu:3:10: note: in expansion of macro 'threadIdx'\n",
+            "relu.cu:3:10: error:",
+        ),
+        (
+            "sim/launch.h:40:9: error: no matching function\n"
+            "    kernel(arguments...);\n    ^~~~~~\n"
+            "relu.cu:7:5: note: in instantiation of function template specialization 'launch<int>' requested here\n",
+            "relu.cu:7:5: error: no matching function",
+        ),
+    ],
+    ids=["instantiation", "macro", "clang++"],
+)
+def test_an_error_in_a_header_is_moved_to_the_line_that_led_there(output: str, begins: str) -> None:
+    text = explained(output)
+    assert text.startswith(begins) and "launch.h" not in text
 
 
 def test_nvcc_has_a_caret_but_no_column():
