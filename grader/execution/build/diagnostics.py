@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,7 +76,7 @@ def _unpaired_bracket(path: Path, original: str) -> CompileError | None:
 def read_messages(output: str, path: Path, original: str, rewritten: Rewritten | None) -> list[CompilerMessage]:
     """Return the errors and warnings in a compiler's output, errors first, each with its notes."""
     reader = _Reader(path.name, original, rewritten)
-    found = list(reader.read(output))
+    found = reader.read(output)
     unique: dict[tuple[str, int, str], CompilerMessage] = {}
     for diagnostic in found:
         unique.setdefault((diagnostic.severity, diagnostic.line, diagnostic.message), diagnostic)
@@ -136,53 +135,43 @@ class _Reader:
         self.lines = original.split("\n")
         self.rewritten = rewritten
 
-    def read(self, output: str) -> Iterator[CompilerMessage]:
-        current: list[_Raw] = []  # the current error or warning, and its notes
+    def read(self, output: str) -> list[CompilerMessage]:
+        groups: list[list[_Raw]] = []  # each error or warning with its notes
         for raw in self._raw(_OPENING.sub("'", output).translate(_QUOTES)):
-            if raw.kind == "note":
-                if current:
-                    current.append(raw)
-                continue
-            if current:
-                yield self._finish(current)
-            current = [raw]
-        if current:
-            yield self._finish(current)
+            if raw.kind != "note":
+                groups.append([raw])
+            elif groups:
+                groups[-1].append(raw)
+        return [self._finish(group) for group in groups]
 
-    def _raw(self, output: str) -> Iterator[_Raw]:
+    def _raw(self, output: str) -> list[_Raw]:
         context: list[tuple[str, int, int]] = []
-        last: _Raw | None = None
+        found: list[_Raw] = []
         previous = ""
         for line in output.splitlines():
             line = line[:_LONGEST]
             match = _GNU.match(line) or _NVCC.match(line)
             if match:
                 groups = match.groupdict()
-                if last:
-                    yield last
                 kind = groups["kind"].split()[-1]
                 column = int(groups.get("column") or 0)
-                last = _Raw(kind, groups["file"], int(groups["line"]), column, groups["text"], context)
+                found.append(_Raw(kind, groups["file"], int(groups["line"]), column, groups["text"], context))
                 context = []
             elif inside := (_CONTEXT.match(line) or _INCLUDED.match(line)):
                 context.append((inside["file"], int(inside["line"]), int(inside.groupdict().get("column") or 0)))
             elif linker := _LINKER.match(line):
-                if last:
-                    yield last
                 # The linker may name the generated file. Its line numbers are still those of the learner's file.
                 ours = linker["line"] and linker["file"] in (self.name, *_GENERATED)
-                last = _Raw("error", self.name if ours else "", int(linker["line"]) if ours else 0, 0, linker["text"])
+                place = (self.name, int(linker["line"])) if ours else ("", 0)
+                found.append(_Raw("error", *place, 0, linker["text"]))
             elif ptxas := _PTXAS.match(line):
-                if last:
-                    yield last
-                last = _Raw("error", "", 0, 0, f"ptxas: {ptxas['text']}")
-            elif last and re.fullmatch(r"\s*[~^][\s~^]*", line):
-                last.caret = (previous, line.index("^") if "^" in line else 0)
-            elif last and _is_continuation(line):
-                last.extra.append(line.strip())
+                found.append(_Raw("error", "", 0, 0, f"ptxas: {ptxas['text']}"))
+            elif found and re.fullmatch(r"\s*[~^][\s~^]*", line):
+                found[-1].caret = (previous, line.index("^") if "^" in line else 0)
+            elif found and _is_continuation(line):
+                found[-1].extra.append(line.strip())
             previous = line
-        if last:
-            yield last
+        return found
 
     def _finish(self, group: list[_Raw]) -> CompilerMessage:
         head, notes = group[0], group[1:]

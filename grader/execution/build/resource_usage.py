@@ -119,12 +119,10 @@ def _number(pattern: str, text: str) -> int:
 
 def _demangle(symbols: list[str]) -> list[str]:
     """Return demangled symbols, such as ``kernel<float, 4>``. Without a demangler, return them unchanged."""
-    tool = shutil.which("cu++filt") or shutil.which("c++filt") or shutil.which("llvm-cxxfilt")
-    if not tool or not symbols:
-        return [_short(symbol) for symbol in symbols]
-    done = subprocess.run([tool, *symbols], capture_output=True, text=True, check=False)
-    lines = done.stdout.splitlines()
-    return [_short(line) for line in lines] if len(lines) == len(symbols) else [_short(symbol) for symbol in symbols]
+    names: list[str] = []
+    if symbols and (tool := shutil.which("cu++filt") or shutil.which("c++filt") or shutil.which("llvm-cxxfilt")):
+        names = subprocess.run([tool, *symbols], capture_output=True, text=True, check=False).stdout.splitlines()
+    return [_short(name) for name in (names if len(names) == len(symbols) else symbols)]
 
 
 def _short(name: str) -> str:
