@@ -1,34 +1,23 @@
-"""A stand-in for the simulator and launchers to call, built once per session."""
+"""A stand-in for the simulator and launchers to call."""
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from grader.execution.jail.programs import compiled
 from grader.frontend.toolchain.compilers import find_cxx
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def libraries() -> tuple[Path, Path]:
     """Return the paths of the stand-in simulator and of the launchers."""
-    folder = tmp_path_factory.mktemp("runner")
-    built = []
-    for name in ("fake_simulator", "fake_kernels"):
-        target = folder / f"{name}.so"
-        command = [
-            *find_cxx().command,
-            "-std=c++17",
-            "-O0",
-            "-shared",
-            "-fPIC",
-            "-o",
-            str(target),
-            str(HERE / f"{name}.cpp"),
-        ]
-        subprocess.run(command, check=True)
-        built.append(target)
-    return built[0], built[1]
+
+    def built(name: str) -> Path:
+        flags = ("-std=c++17", "-O0", "-shared", "-fPIC")
+        return compiled(f"{name}.so", name, find_cxx(), flags, [HERE / f"{name}.cpp"])
+
+    return built("fake_simulator"), built("fake_kernels")

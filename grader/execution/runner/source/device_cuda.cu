@@ -177,12 +177,7 @@ Mapping& mapping() {
 namespace device {
 
 bool load(char* lines, Text& reply) {
-    char* rest = lines;
-    while (rest != nullptr && *rest != 0) {
-        char* line = rest;
-        char* end = strchr(rest, '\n');
-        if (end != nullptr) *end = 0;
-        rest = end != nullptr ? end + 1 : nullptr;
+    while (char* line = next_line(lines)) {
         if (strncmp(line, "kernel ", 7) != 0) continue;
         kernel = dlopen(line + 7, RTLD_NOW | RTLD_LOCAL);
         if (kernel == nullptr) {

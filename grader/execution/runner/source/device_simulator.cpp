@@ -118,12 +118,7 @@ double now() {
 namespace device {
 
 bool load(char* lines, Text& reply) {
-    char* rest = lines;
-    while (rest != nullptr && *rest != 0) {
-        char* line = rest;
-        char* end = strchr(rest, '\n');
-        if (end != nullptr) *end = 0;
-        rest = end != nullptr ? end + 1 : nullptr;
+    while (char* line = next_line(lines)) {
         if (strncmp(line, "libsim ", 7) == 0) {
             if (!load_simulator(line + 7, reply)) return false;
         } else if (strncmp(line, "kernel ", 7) == 0) {

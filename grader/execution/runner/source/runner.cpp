@@ -40,16 +40,6 @@ const char* confine_self(char** arguments, int count) {
     return (gpu ? confine::only_computing_on_gpu() : confine::only_computing()) ? nullptr : "the system has no seccomp";
 }
 
-// Returns the next line of a text, without its line end; null after the last. The text is modified.
-char* next_line(char*& rest) {
-    if (rest == nullptr || *rest == 0) return nullptr;
-    char* line = rest;
-    char* end = strchr(rest, '\n');
-    if (end != nullptr) *end = 0;
-    rest = end != nullptr ? end + 1 : nullptr;
-    return line;
-}
-
 bool read_value(const char* digits, Argument& argument) {
     size_t length = strlen(digits);
     if (length % 2 != 0 || length / 2 > sizeof argument.value) return false;

@@ -47,6 +47,15 @@ bool receive_packet(int socket, Packet& packet, int tries) {
     return true;
 }
 
+char* next_line(char*& rest) {
+    if (rest == nullptr || *rest == 0) return nullptr;
+    char* line = rest;
+    char* end = strchr(rest, '\n');
+    if (end != nullptr) *end = 0;
+    rest = end != nullptr ? end + 1 : nullptr;
+    return line;
+}
+
 void send_text(int socket, const char* text, size_t size) {
     long sent;
     do

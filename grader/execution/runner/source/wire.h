@@ -15,6 +15,9 @@ struct Packet {
 // Receives the parent's next packet. Polls `tries` times before it sleeps. Returns false when the parent has exited.
 bool receive_packet(int socket, Packet& packet, int tries = 0);
 
+// Returns the next line of a text, without its line end; null after the last. The text is modified.
+char* next_line(char*& rest);
+
 // Sends a reply; ends the process when the parent has exited.
 void send_text(int socket, const char* text, size_t size);
 
