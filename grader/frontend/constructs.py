@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Sequence
@@ -64,38 +65,22 @@ _BY_ITS_TYPE = "Use the call for the node's type: cudaGraphAddKernelNode, cudaGr
 _ALLOCATE_BEFORE = "Allocate before the graph is created, and free after its last launch."
 _AROUND = "Record and wait for the event outside the graph, before and after cudaGraphLaunch."
 _KEEP = "Instead of querying a node's parameters, keep those that you passed when you added the node."
-_GRAPHS = {
-    **dict.fromkeys(
-        ("Conditional", "SetConditional"),
-        ("conditional nodes of a graph", "Let the host decide which graph to launch."),
-    ),
-    **dict.fromkeys(("AddNode", "NodeSetParams", "ExecNodeSetParams"), ("graph nodes of any type", _BY_ITS_TYPE)),
-    **dict.fromkeys(
-        ("AddMemAlloc", "AddMemFree", "MemAlloc", "MemFree"), ("memory nodes of a graph", _ALLOCATE_BEFORE)
-    ),
-    **dict.fromkeys(("AddEvent", "Event", "ExecEvent"), ("event nodes of a graph", _AROUND)),
-    **dict.fromkeys(("AddExternal", "External", "ExecExternal"), ("external semaphores", "")),
-    **dict.fromkeys(
-        ("KernelNodeGetP", "MemcpyNodeGetP", "MemsetNodeGetP", "HostNodeGetP"),
-        ("queries of a node's parameters", _KEEP),
-    ),
-    **dict.fromkeys(
-        ("KernelNodeSetA", "KernelNodeGetA", "KernelNodeCopyA"),
-        (
-            "attributes of kernel nodes",
-            "Set the attributes in a launch by cudaLaunchKernelEx, and capture this launch.",
-        ),
-    ),
-    **dict.fromkeys(
-        ("NodeSetEnabled", "NodeGetEnabled"),
-        ("disabled nodes", "Create a second graph without the node, and launch that one."),
-    ),
-    "ExecChildGraph": ("changes of a child graph in an executable graph", "Use cudaGraphExecUpdate."),
-    "DebugDot": ("DOT files of a graph", "Call cudaGraphGetNodes and cudaGraphGetEdges."),
-}
-"""Features of CUDA graphs that are not simulated, each with an alternative.
+_CAPTURE = "Set the attributes in a launch by cudaLaunchKernelEx, and capture this launch."
+_GRAPHS = [
+    ("Conditional SetConditional", "conditional nodes of a graph", "Let the host decide which graph to launch."),
+    ("AddNode NodeSetParams ExecNodeSetParams", "graph nodes of any type", _BY_ITS_TYPE),
+    ("AddMemAlloc AddMemFree MemAlloc MemFree", "memory nodes of a graph", _ALLOCATE_BEFORE),
+    ("AddEvent Event ExecEvent", "event nodes of a graph", _AROUND),
+    ("AddExternal External ExecExternal", "external semaphores", ""),
+    ("KernelNodeGetP MemcpyNodeGetP MemsetNodeGetP HostNodeGetP", "queries of a node's parameters", _KEEP),
+    ("KernelNodeSetA KernelNodeGetA KernelNodeCopyA", "attributes of kernel nodes", _CAPTURE),
+    ("NodeSetEnabled NodeGetEnabled", "disabled nodes", "Create a second graph without the node, and launch that one."),
+    ("ExecChildGraph", "changes of a child graph in an executable graph", "Use cudaGraphExecUpdate."),
+    ("DebugDot", "DOT files of a graph", "Call cudaGraphGetNodes and cudaGraphGetEdges."),
+]
+"""Features of CUDA graphs that are not simulated: starts of functions' names, the feature, an alternative.
 
-A key is the start of a function's name after ``cudaGraph``: "AddEvent" stands for cudaGraphAddEventRecordNode.
+"AddEvent" stands for cudaGraphAddEventRecordNode, as the names follow ``cudaGraph``.
 """
 
 
@@ -105,7 +90,7 @@ def _unsupported(word: str) -> tuple[str, str] | None:
         return "OpenGL and other graphics", ""
     if word.startswith("cudaGraph"):
         rest = word.removeprefix("cudaGraph")
-        return next((said for start, said in _GRAPHS.items() if rest.startswith(start)), None)
+        return next((row[1:] for row in _GRAPHS if rest.startswith(tuple(row[0].split()))), None)
     return _WORDS.get(word)
 
 
@@ -160,9 +145,7 @@ assert.h ctype.h errno.h float.h limits.h math.h stddef.h stdint.h stdio.h stdli
 
 def check_words(source: Source, alone: bool = True) -> None:
     """Raise RewriteError if the file uses a CUDA feature that is not simulated."""
-    tokens = list(source.tokens)
-    for macro in source.macros:
-        tokens.extend(macro.body)
+    tokens = list(itertools.chain(*source.sequences))
     for i, token in enumerate(tokens):
         if token.kind != "word":
             continue

@@ -10,6 +10,7 @@ from grader.frontend.macros import Expander, macros_with
 from grader.frontend.tokens import Source, Token, angle_end, closing, join, split_commas
 
 LAUNCH_BOUNDS, CLUSTER_DIMS = "__launch_bounds__", "__cluster_dims__"
+_FORCEINLINE = "__forceinline__"
 _ATTRIBUTES = (LAUNCH_BOUNDS, "__attribute__", "__maxnreg__", CLUSTER_DIMS)
 
 
@@ -47,7 +48,7 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
     """
     found: dict[str, list[KernelDefinition]] = {}
     tokens = source.tokens
-    macros = macros_with(source, "__forceinline__")
+    macros = macros_with(source, _FORCEINLINE)
     attributes = kernel_attributes(source)
     functions = _host_functions(tokens)
     start = 0  # the index where the current declaration begins, after the last ; { or }
@@ -66,13 +67,9 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
                 k += 1
         close = closing(tokens, k + 1) if k + 1 < len(tokens) else None
         start, known = max(start, known), close or k
-        inlined = next((t for t in tokens[start:k] if t.text == "__forceinline__" or t.text in macros), None)
-        if inlined is not None and k < len(tokens):
-            raise source.error(
-                inlined,
-                f"the kernel {tokens[k].text} is __forceinline__",
-                "Remove __forceinline__: a kernel is launched, not called.",
-            )
+        if k < len(tokens):
+            what, instead = f"the kernel {tokens[k].text}", "a kernel is launched, not called"
+            _refuse_inlined(source, tokens[start:k], macros, what, instead)
         if close is None:
             continue
         needed = _needed_arguments(tokens[start:i])
@@ -182,20 +179,24 @@ def _arguments_of(head: Sequence[Token], attribute: str) -> list[Token]:
 
 def refuse_inlined(source: Source, launchers: Collection[str]) -> None:
     """Raise RewriteError for a ``__forceinline__`` launcher. Its checks would be lost if it were inlined."""
-    macros = macros_with(source, "__forceinline__")
+    macros = macros_with(source, _FORCEINLINE)
     start = 0
     for i, token in enumerate(source.tokens):
         if token.kind == "mark" and token.text in (";", "{", "}"):
             start = i + 1
         elif token.text in launchers:
-            inlined = next((t for t in source.tokens[start:i] if t.text == "__forceinline__" or t.text in macros), None)
-            if inlined is not None:
-                raise source.error(
-                    inlined,
-                    f"the launcher {token.text} is __forceinline__",
-                    "Remove __forceinline__: a launcher is called from Python.",
-                )
+            what, instead = f"the launcher {token.text}", "a launcher is called from Python"
+            _refuse_inlined(source, source.tokens[start:i], macros, what, instead)
             start = i
+
+
+def _refuse_inlined(
+    source: Source, declaration: Sequence[Token], macros: Collection[str], what: str, instead: str
+) -> None:
+    """Raise RewriteError if a declaration has ``__forceinline__``, directly or through one of these macros."""
+    for token in declaration:
+        if token.text == _FORCEINLINE or token.text in macros:
+            raise source.error(token, f"{what} is {_FORCEINLINE}", f"Remove {_FORCEINLINE}: {instead}.")
 
 
 def _needed_arguments(head: Sequence[Token]) -> int:

@@ -27,7 +27,7 @@ _LOOKS_AT_LEAST = 100_000
 
 def check_limits(source: Source) -> None:
     """Raise RewriteError if a file has too many tokens or includes, or is nested too deeply."""
-    count = len(source.tokens) + sum(len(macro.body) for macro in source.macros)
+    count = sum(map(len, source.sequences))
     if count > MOST_TOKENS:
         last = source.tokens[-1] if source.tokens else source.macros[-1].body[-1]
         raise source.error(
@@ -42,7 +42,7 @@ def check_limits(source: Source) -> None:
             "Include each header once.",
         )
     _check_splices(source)
-    for tokens in (source.tokens, *(macro.body for macro in source.macros)):
+    for tokens in source.sequences:
         _check_depth(source, tokens)
     depth = 0
     for directive in source.directives:
@@ -59,8 +59,7 @@ def _check_splices(source: Source) -> None:
     spliced = [match.start() for match in _SPLICED_WORD.finditer(source.text)]
     if not spliced:
         return
-    tokens = [source.tokens, *(macro.body for macro in source.macros)]
-    ends = {token.end for each in tokens for token in each if token.kind in ("word", "number")}
+    ends = {token.end for each in source.sequences for token in each if token.kind in ("word", "number")}
     ends |= {source.text.index(macro.name, macro.start) + len(macro.name) for macro in source.macros}
     for start in spliced:
         directive = source.directive_at(start)

@@ -107,6 +107,11 @@ class Source:
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._read()
 
+    @property
+    def sequences(self) -> list[Tokens]:
+        """The tokens of the code, and those of each macro's body."""
+        return [self.tokens, *(macro.body for macro in self.macros)]
+
     def line(self, position: int) -> int:
         """Return the 1-based line of a character position."""
         return bisect.bisect_right(self._line_starts, position)

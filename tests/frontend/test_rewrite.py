@@ -19,26 +19,7 @@ def kernel(code: str) -> str:
     return text[len(head) : -1]
 
 
-def launched(code: str, callee: str, configuration: str, arguments: str) -> None:
-    text = body(code)
-    assert f"LaunchConfig({configuration})" in text
-    assert f"{{ {callee}(sim_args...); }}" in text
-    assert text.rstrip(";").endswith(f"}}{', ' + arguments if arguments else ''})")
-
-
 # -- launches ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_plain_launch():
-    launched("k<<<grid, block>>>(x, n);", "k", "grid, block", "x, n")
-
-
-def test_a_launch_without_arguments():
-    launched("k<<<1, 32>>>();", "k", "1, 32", "")
-
-
-def test_shared_bytes_and_stream():
-    launched("k<<<g, b, n * sizeof(float), stream>>>(x);", "k", "g, b, n * sizeof(float), stream", "x")
 
 
 @pytest.mark.parametrize(
@@ -52,6 +33,9 @@ def test_callees(callee):
 @pytest.mark.parametrize(
     "configuration",
     [
+        "grid, block",
+        "g, b, n * sizeof(float), stream",
+        "1, f<A<int>>",  # the template closes right before the end of the configuration
         "dim3((n + 255) / 256, h), dim3(32, 8)",
         "n >> 5, 32",
         "(n > 3 ? 1 : 2), 32",
@@ -61,11 +45,10 @@ def test_callees(callee):
     ],
 )
 def test_configurations(configuration):
-    launched(f"k<<<{configuration}>>>(x);", "k", configuration, "x")
-
-
-def test_a_template_that_closes_right_before_the_end_of_the_configuration():
-    launched("k<<<1, f<A<int>>>>>(x);", "k", "1, f<A<int>>", "x")
+    for arguments in ("x", "x, n", ""):
+        text = body(f"k<<<{configuration}>>>({arguments});")
+        assert f"LaunchConfig({configuration})" in text and "{ k(sim_args...); }" in text
+        assert text.endswith(f"}}{', ' * bool(arguments)}{arguments});")
 
 
 def test_arguments_are_left_as_they_are():

@@ -37,7 +37,7 @@ _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 def differing_name(source: Source, include_dirs: tuple[Path, ...]) -> str:
     """Return a name in the file whose value may differ between the two compilers; empty if there is none."""
-    for tokens in (source.tokens, *(macro.body for macro in source.macros)):
+    for tokens in source.sequences:
         for token in tokens:
             if token.kind == "word" and _RESERVED.fullmatch(token.text) and not _SAME.fullmatch(token.text):
                 return token.text

@@ -37,7 +37,7 @@ def refused_word(source: Source) -> str:
 
 def refused_words(source: Source) -> Iterator[str]:
     """Yield every forbidden identifier in a file and in its macros."""
-    for tokens in (source.tokens, *(macro.body for macro in source.macros)):
+    for tokens in source.sequences:
         yield from _in_tokens(tokens)
     for directive in source.directives:
         if directive.name == "pragma" and (match := _PRAGMA.search(directive.text)):

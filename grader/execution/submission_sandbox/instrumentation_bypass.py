@@ -45,8 +45,7 @@ _LINEMARKER = re.compile(r'# [0-9]+ "([^"]*)"')
 def unchecked_word(plan: BuildPlan, run: RunCommand) -> str:
     """Return the first word in a kernel file that would disable checks; empty if there is none."""
     source = plan.source
-    tokens = [*source.tokens, *(token for macro in source.macros for token in macro.body)]
-    texts = [token.text for token in tokens if token.kind == "word"]
+    texts = [token.text for tokens in source.sequences for token in tokens if token.kind == "word"]
     texts += [word for directive in source.directives for word in directive.text.split()]
     for text in texts:
         if any(part in text for part in _PARTS) or _HOST_INSTRUCTION.fullmatch(text):
