@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import hashlib
 import itertools
 import json
@@ -26,12 +27,9 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -46,10 +44,9 @@ from grader.execution.programs.files import read_text, unit
 from grader.execution.programs.results import ending
 from grader.frontend.kernel_definitions import find_kernels
 from grader.frontend.tokens import Source
-from grader.frontend.toolchain.process import stop_all
 from grader.judge.timing.sources import write_record
 from grader.setup.errors import GraderError
-from tests.execution.programs.public import find_clone, limit_resources, unpacked
+from tests.execution.programs.public import find_clone, guarded, in_parallel, limit_resources, unpacked
 
 RECORD = course_root() / "lessons" / "can_i_believe_this" / "suites.json"
 SUITES = Path(__file__).with_name("suites.toml")
@@ -132,15 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--again", action="store_true", help="also run files with results in FOLDER/suites.jsonl")
     parser.add_argument("--record", action="store_true", help="write the results to the record")
     asked = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM, like Ctrl-C, cleans up
-    try:
-        return _run(asked)
-    except GraderError as problem:
-        print(f"suites: {problem}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("suites: interrupted; run the same command to continue", file=sys.stderr)
-        return 130
+    return guarded("suites", lambda: _run(asked))
 
 
 def _run(asked: argparse.Namespace) -> int:
@@ -160,7 +149,8 @@ def _run(asked: argparse.Namespace) -> int:
             results = {} if asked.again else _earlier(kept, suite)
             waiting = [path for path in labels if path not in results]
             with kept.open("a", encoding="utf-8") as log:
-                for result in _all(suite, waiting, tree, asked.seconds, asked.workers):
+                work = functools.partial(try_file, suite, tree=tree, seconds=asked.seconds)
+                for _, result in in_parallel(work, waiting, asked.workers):
                     results[result.path] = result
                     print(json.dumps({"suite": digest(suite), **vars(result)}), file=log, flush=True)
                     print(f"{_became(result):12} {labels[result.path]:6} {result.path}", flush=True)
@@ -238,17 +228,6 @@ def _earlier(kept: Path, suite: Suite) -> dict[str, Result]:
 
 
 # -- programs --
-
-
-def _all(suite: Suite, paths: list[str], tree: Path, seconds: float, workers: int) -> Iterator[Result]:
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for ended in as_completed([pool.submit(try_file, suite, path, tree, seconds) for path in paths]):
-                yield ended.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            stop_all()
-            raise
 
 
 def try_file(suite: Suite, path: str, tree: Path, seconds: float) -> Result:

@@ -37,11 +37,11 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from grader.execution.jail.compiling import run_in
 from grader.execution.jail.running import Jail, bubblewrap
@@ -63,6 +63,7 @@ SAMPLES = "NVIDIA/cuda-samples"
 """The repository whose folder Common has the headers helper_*.h, which CUDA toolkits up to 11.5 installed."""
 GITHUB = "https://github.com"
 Entry = dict[str, Any]
+Item, Result = TypeVar("Item"), TypeVar("Result")
 
 OUTCOMES = {
     "right": "the program checked its own result and reported success",
@@ -119,14 +120,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--record", action="store_true", help="write the outcomes to the record")
     parser.add_argument("--results", type=Path, help="results file to use instead of FOLDER/results.jsonl")
     asked = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM, like Ctrl-C, cleans up
+    return guarded("public", lambda: _run(asked))
+
+
+def guarded(command: str, run: Callable[[], int]) -> int:
+    """Return the exit status of a command that can be continued. SIGTERM, like Ctrl-C, cleans up."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return _run(asked)
+        return run()
     except GraderError as problem:
-        print(f"public: {problem}", file=sys.stderr)
+        print(f"{command}: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("public: interrupted; run the same command to continue", file=sys.stderr)
+        print(f"{command}: interrupted; run the same command to continue", file=sys.stderr)
         return 130
 
 
@@ -147,7 +153,8 @@ def _run(asked: argparse.Namespace) -> int:
                 if SAMPLES in commits and repository != SAMPLES:
                     samples = find_clone(asked.folder, SAMPLES, commits[SAMPLES], asked.fetch)
                     unpack(samples, commits[SAMPLES], tree, ["Common"])
-                for one, became in _all(mine, tree, asked.seconds, asked.workers):
+                work = functools.partial(try_program, tree=tree, seconds=asked.seconds)
+                for one, became in in_parallel(work, mine, asked.workers):
                     done[name(one)] = became
                     print(
                         json.dumps({"commit": commits[repository], "name": name(one), **became}), file=log, flush=True
@@ -258,10 +265,11 @@ def limit_resources() -> None:
         resource.setrlimit(what, (most, hard))
 
 
-def _all(entries: list[Entry], tree: Path, seconds: float, workers: int) -> Iterator[tuple[Entry, Entry]]:
+def in_parallel(work: Callable[[Item], Result], items: list[Item], workers: int) -> Iterator[tuple[Item, Result]]:
+    """Yield each item with its result, as soon as it is known. An interruption ends all compilers."""
     with ThreadPoolExecutor(workers) as pool:
         try:
-            started = {pool.submit(try_program, one, tree, seconds): one for one in entries}
+            started = {pool.submit(work, item): item for item in items}
             for ended in as_completed(started):
                 yield started[ended], ended.result()
         except BaseException:
