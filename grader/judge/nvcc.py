@@ -21,10 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from grader.execution.build.diagnostics import CompileError
-from grader.execution.build.resource_usage import ResourceUsage, resource_usage
+from grader.execution.build.resource_usage import resource_usage
 from grader.frontend.toolchain.compilers import Compiler, find_nvcc
 from grader.frontend.toolchain.gpus import Gpu, compiled_architecture, gpu_for
+from grader.frontend.toolchain.occupancy import Occupancy, occupancy
 from grader.frontend.toolchain.process import RunCommand
 from grader.setup.errors import BuildError, GraderError
 from grader.verdict import KernelResources
@@ -53,7 +56,7 @@ class Answer:
     """The reason why the file was not checked."""
     error: CompileError | None = None
     """nvcc's error, if it rejected the file."""
-    usage: list[ResourceUsage] = field(default_factory=list)
+    usage: list[KernelResources] = field(default_factory=list)
     source: str = ""
 
     @property
@@ -70,11 +73,11 @@ class Answer:
         ``on`` is the GPU for the occupancy, if it is not the one for which nvcc compiled the file.
         """
         by_name: dict[str, tuple[int, int]] = {}
-        kernels = {plain_name(kernel.name) for kernel in self.usage}
+        kernels = {plain_name(kernel.kernel) for kernel in self.usage}
         for launched, value in launches.items():
             for name in _kernels_of(plain_name(launched), kernels, self.source):
                 by_name[name] = max(value, by_name.get(name, (0, 0)))
-        return [_resources(kernel, on or self.gpu, by_name.get(plain_name(kernel.name))) for kernel in self.usage]
+        return [_resources(kernel, on or self.gpu, by_name.get(plain_name(kernel.kernel))) for kernel in self.usage]
 
     def refused_launch(self, launches: Mapping[str, tuple[int, int]]) -> BuildError | None:
         """Return an error if a launch needs more registers than an SM has, so that a GPU refuses it.
@@ -82,11 +85,11 @@ class Answer:
         ``launches`` is described in ``resources``. If several kernels have the launched name, all of them must need
         more.
         """
-        names = {plain_name(kernel.name) for kernel in self.usage}
+        names = {plain_name(kernel.kernel) for kernel in self.usage}
         for launched, (threads, _) in launches.items():
             chosen = _kernels_of(plain_name(launched), names, self.source)
-            usage = [kernel for kernel in self.usage if plain_name(kernel.name) in chosen]
-            if usage and all(kernel.occupancy(self.gpu, threads).limits["registers"] == 0 for kernel in usage):
+            usage = [kernel for kernel in self.usage if plain_name(kernel.kernel) in chosen]
+            if usage and all(_occupancy(kernel, self.gpu, threads).limits["registers"] == 0 for kernel in usage):
                 registers = min(kernel.registers for kernel in usage)
                 return BuildError(
                     f"{plain_name(launched)} uses {registers} registers per thread, as {self.compiler} compiles it. An "
@@ -118,22 +121,23 @@ def ask(file: Path, architecture: str, run: RunCommand) -> Answer:
         return Answer(gpu, why_not=error.message)
 
 
-def _resources(kernel: ResourceUsage, gpu: Gpu, launch: tuple[int, int] | None) -> KernelResources:
-    result = KernelResources(
-        kernel=kernel.name,
-        architecture=kernel.arch,
-        registers=kernel.registers,
-        spill_bytes=kernel.spill_stores + kernel.spill_loads,
-        stack_bytes=kernel.stack,
-        static_shared_bytes=kernel.static_shared,
+def _occupancy(kernel: KernelResources, gpu: Gpu, threads: int, dynamic_shared: int = 0) -> Occupancy:
+    return occupancy(gpu, threads, kernel.registers, kernel.static_shared_bytes, dynamic_shared)
+
+
+def _resources(kernel: KernelResources, gpu: Gpu, launch: tuple[int, int] | None) -> KernelResources:
+    """Return a kernel's resources with its occupancy on a GPU, if it was launched."""
+    if launch is None:
+        return replace(kernel, gpu=gpu.name)
+    found = _occupancy(kernel, gpu, *launch)
+    return replace(
+        kernel,
         gpu=gpu.name,
+        threads=launch[0],
+        dynamic_shared_bytes=launch[1],
+        occupancy=found.fraction,
+        limited_by=" and ".join(found.limited_by),
     )
-    if launch is not None:
-        result.threads, result.dynamic_shared_bytes = launch
-        occupancy = kernel.occupancy(gpu, *launch)
-        result.occupancy = occupancy.fraction
-        result.limited_by = " and ".join(occupancy.limited_by)
-    return result
 
 
 def _kernels_of(launched: str, kernels: Set[str], source: str) -> Set[str]:

@@ -11,7 +11,6 @@ import pytest
 
 from grader.course import find
 from grader.course.task import Bar
-from grader.execution.build.resource_usage import ResourceUsage
 from grader.execution.runner import tiers
 from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.toolchain.compilers import find_nvcc
@@ -150,7 +149,7 @@ def test_the_occupancy_is_that_of_the_gpu_asked_for(gpu: str, shown: str, tmp_pa
     ],
 )
 def test_a_launch_through_a_function_pointer_has_an_occupancy(declaration: str, known: set[str]) -> None:
-    usage = [ResourceUsage(name, name, "sm_90a", registers=32) for name in ("one<8>", "one<1>", "two")]
+    usage = [KernelResources(name, "sm_90a", registers=32) for name in ("one<8>", "one<1>", "two")]
     source = f"void launch(bool wide) {{ {declaration} kernel<<<1, 256>>>(x, n); }}"
     resources = nvcc.Answer(gpu_for("sm_90a"), usage=usage, source=source).resources({"kernel": (256, 0)})
     assert {item.kernel for item in resources if item.occupancy is not None} == known

@@ -8,49 +8,15 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 from grader.frontend.course_headers import line_directive, with_headers
 from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
 from grader.frontend.toolchain.compilers import cuda_home
-from grader.frontend.toolchain.gpus import Gpu
-from grader.frontend.toolchain.occupancy import Occupancy, occupancy
 from grader.frontend.toolchain.process import Command, RunCommand, run_command
+from grader.verdict import KernelResources
 
 _LISTING = "ptxas.txt"
-
-
-@dataclass(frozen=True)
-class ResourceUsage:
-    """The resources of a kernel compiled for one architecture. Sizes are in bytes, except registers."""
-
-    name: str  # the name in the source, with template arguments
-    symbol: str
-    arch: str
-    registers: int
-    static_shared: int = 0
-    stack: int = 0
-    spill_stores: int = 0
-    spill_loads: int = 0
-    barriers: int = 0
-
-    @property
-    def spills(self) -> bool:
-        """True if the kernel spills registers."""
-        return self.spill_stores > 0 or self.spill_loads > 0
-
-    def occupancy(self, gpu: Gpu, block_size: int, dynamic_shared: int = 0) -> Occupancy:
-        """Return how many blocks of this kernel fit on an SM."""
-        return occupancy(gpu, block_size, self.registers, self.static_shared, dynamic_shared)
-
-    def __str__(self) -> str:
-        parts = [f"{self.registers} registers", f"{self.static_shared:,} B static shared memory"]
-        if self.stack:
-            parts.append(f"{self.stack:,} B stack")
-        if self.spills:
-            parts.append(f"SPILLS {self.spill_stores:,} B stores and {self.spill_loads:,} B loads")
-        return f"{self.name}: {', '.join(parts)}"
 
 
 def resource_usage(
@@ -60,9 +26,9 @@ def resource_usage(
     text: str | None = None,
     run: RunCommand = run_command,
     cache: BuildCache | None = None,
-) -> list[ResourceUsage]:
+) -> list[KernelResources]:
     """Compile a kernel file for an architecture; return an entry for each kernel (each template instance), in order."""
-    # Imported here, because a process that only reads a ``ResourceUsage`` does not need the build modules.
+    # Imported here, because a process that only reads the result does not need the build modules.
     from grader.execution.build.build import compile_error, nvcc_flags, plan_kernel
 
     plan = plan_kernel(path, "cuda", text=text, arch=arch)
@@ -84,10 +50,10 @@ def resource_usage(
 
     entry, _ = cache.get(key, compile_into, f"{plan.file.name} for {arch}")
     found = parse_ptxas((entry / _LISTING).read_text(encoding="utf-8"), arch)
-    return sorted(found, key=lambda kernel: _position(plan.original, kernel.name))
+    return sorted(found, key=lambda kernel: _position(plan.original, kernel.kernel))
 
 
-def parse_ptxas(listing: str, arch: str) -> list[ResourceUsage]:
+def parse_ptxas(listing: str, arch: str) -> list[KernelResources]:
     """Parse the output of ``ptxas -v``."""
     entries = re.split(r"Compiling entry function '", listing)[1:]
     symbols = [entry.split("'", 1)[0] for entry in entries]
@@ -95,20 +61,19 @@ def parse_ptxas(listing: str, arch: str) -> list[ResourceUsage]:
     return [_kernel(symbol, name, entry, arch) for symbol, name, entry in zip(symbols, names, entries)]
 
 
-def _kernel(symbol: str, name: str, listing: str, arch: str) -> ResourceUsage:
+def _kernel(symbol: str, name: str, listing: str, arch: str) -> KernelResources:
     # ptxas lists a function that is not inlined separately, so look for the lines with the kernel's symbol.
     own = re.search(rf"Function properties for {re.escape(symbol)}\s*\n(.*)", listing)
     properties = own.group(1) if own else listing
-    return ResourceUsage(
-        name=name,
-        symbol=symbol,
-        arch=arch,
+    spilled = [_number(rf"(\d+) bytes spill {kind}", properties) for kind in ("stores", "loads")]
+    return KernelResources(
+        kernel=name,
+        architecture=arch,
         registers=_number(r"Used (\d+) registers", listing),
-        static_shared=_number(r"(\d+) bytes smem", listing),
-        stack=_number(r"(\d+) bytes cumulative stack size", listing) or _number(r"(\d+) bytes stack frame", properties),
-        spill_stores=_number(r"(\d+) bytes spill stores", properties),
-        spill_loads=_number(r"(\d+) bytes spill loads", properties),
-        barriers=_number(r"used (\d+) barriers", listing),
+        spill_bytes=sum(spilled),
+        static_shared_bytes=_number(r"(\d+) bytes smem", listing),
+        stack_bytes=_number(r"(\d+) bytes cumulative stack size", listing)
+        or _number(r"(\d+) bytes stack frame", properties),
     )
 
 

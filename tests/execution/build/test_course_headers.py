@@ -153,4 +153,4 @@ def test_nvcc_reports_resource_usage_of_a_kernel_with_a_header(kernel_file):
     if find_nvcc(required=False) is None:
         pytest.skip("nvcc is not installed")
     (usage,) = resource_usage(kernel_file(SUM))
-    assert usage.name == "sum_kernel" and usage.static_shared == 128
+    assert usage.kernel == "sum_kernel" and usage.static_shared_bytes == 128

@@ -4,8 +4,8 @@ import pytest
 
 from grader.execution.build.resource_usage import parse_ptxas, resource_usage
 from grader.frontend.toolchain.compilers import find_nvcc
-from grader.frontend.toolchain.gpus import GPUS
 from grader.setup.errors import BuildError
+from grader.verdict import KernelResources
 
 LISTING = """ptxas info    : 0 bytes gmem, 64 bytes cmem[3]
 ptxas info    : Compiling entry function '_Z5tiledIfLi32EEvPKT_PS0_i' for 'sm_90a'
@@ -24,18 +24,8 @@ ptxas info    : Used 8 registers
 
 def test_a_listing():
     tiled, plain = parse_ptxas(LISTING, "sm_90")
-    assert tiled.name == "tiled<float, 32>"
-    assert (tiled.registers, tiled.static_shared, tiled.stack, tiled.barriers) == (168, 4224, 512, 1)
-    assert (tiled.spill_stores, tiled.spill_loads, tiled.spills) == (24, 40, True)
-    assert "SPILLS 24 B stores and 40 B loads" in str(tiled)
-    assert (plain.name, plain.registers, plain.spills, plain.stack) == ("plain", 8, False, 0)
-    assert str(plain) == "plain: 8 registers, 0 B static shared memory"
-
-
-def test_occupancy_uses_what_was_found():
-    tiled, _ = parse_ptxas(LISTING, "sm_90")
-    assert tiled.occupancy(GPUS["H100"], 128).limited_by == ("registers",)
-    assert tiled.occupancy(GPUS["H100"], 128, 200_000).blocks == 1
+    assert tiled == KernelResources("tiled<float, 32>", "sm_90", 168, 64, static_shared_bytes=4224, stack_bytes=512)
+    assert plain == KernelResources("plain", "sm_90", 8)
 
 
 def test_nothing_to_compile():
@@ -65,10 +55,10 @@ needs_nvcc = pytest.mark.skipif(find_nvcc(required=False) is None, reason="nvcc 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])
 def test_every_architecture(arch, tmp_path):
     (tmp_path / "k.cu").write_text(KERNELS)
-    found = {kernel.name: kernel for kernel in resource_usage(tmp_path / "k.cu", arch)}
+    found = {kernel.kernel: kernel for kernel in resource_usage(tmp_path / "k.cu", arch)}
     assert set(found) == {"reverse<float, 256>", "reverse<double, 128>", "first"}
-    assert found["reverse<float, 256>"].static_shared == found["reverse<double, 128>"].static_shared == 1024
-    assert all(0 < kernel.registers < 64 and not kernel.spills for kernel in found.values())
+    assert found["reverse<float, 256>"].static_shared_bytes == found["reverse<double, 128>"].static_shared_bytes == 1024
+    assert all(0 < kernel.registers < 64 and not kernel.spill_bytes for kernel in found.values())
     assert list(found)[-1] == "first"  # in file order
 
 
