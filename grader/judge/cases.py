@@ -38,6 +38,8 @@ MOST_TIMEOUTS = 2
 Grading a class sets it to 1: the kernel has failed, and each further case would take the whole limit.
 """
 MOST_CRASHES = 4
+ENDED = ("crash", "exit", "output", "oom", "reply")
+"""The problems of cases that count as crashes."""
 MOST_AHEAD = 64 << 20
 """The maximum total size, in bytes, of the inputs and outputs that are prepared before the kernel is built."""
 LONG = 2.5
@@ -112,7 +114,7 @@ class CasePool:
                     if not self._waiting or self._failure is not None:
                         return
                     run = self._waiting.pop()
-                    reason = self._pointless()
+                    reason = why_pointless(self._timeouts, self._crashes)
                 if reason:
                     run.result.status, run.result.problem = SKIPPED, reason
                 else:
@@ -121,7 +123,7 @@ class CasePool:
                 with self._lock:
                     endless = any(found.kind == "infinite_loop" for found in run.result.findings)
                     self._timeouts += run.result.problem == "timeout" or (endless and run.result.seconds > LONG)
-                    self._crashes += run.result.problem in ("crash", "exit", "output", "oom", "reply")
+                    self._crashes += run.result.problem in ENDED
                     self.on_result(run)
                     if self.enough(run):
                         self._waiting.clear()
@@ -144,10 +146,12 @@ class CasePool:
             for child in self._children:
                 child.kill()
 
-    def _pointless(self) -> str:
-        if self._timeouts >= MOST_TIMEOUTS:
-            return "after_timeouts"
-        return "after_crashes" if self._crashes >= MOST_CRASHES else ""
+
+def why_pointless(timeouts: int, crashes: int) -> str:
+    """Return the problem of a case that is skipped after so many timeouts and crashes; empty if it must run."""
+    if timeouts >= MOST_TIMEOUTS:
+        return "after_timeouts"
+    return "after_crashes" if crashes >= MOST_CRASHES else ""
 
 
 def plan(exercise: Exercise, cases: Sequence[tuple[Case, str]], seed: int, counted: bool = False) -> list[Run]:

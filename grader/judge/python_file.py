@@ -20,7 +20,7 @@ from grader.execution.python.child import Answer, Python, Step
 from grader.execution.python.interpreter import find_interpreter
 from grader.execution.runner.answers import Ended
 from grader.execution.runner.tiers import in_force
-from grader.judge import cases as limits
+from grader.judge.cases import ENDED, why_pointless
 from grader.judge.options import CheckEvent, CheckOptions
 from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, Diagnostic, Stage, Verdict, words
@@ -125,12 +125,11 @@ class _Correct:
         for number, case in enumerate(self.task.cases, 1):
             own = self.task.case_seed(seed, case, "")
             result = CaseResult(case.name, "", SKIPPED, seed=own)
-            if timeouts >= limits.MOST_TIMEOUTS or crashes >= limits.MOST_CRASHES:
-                result.problem = "after_timeouts" if timeouts >= limits.MOST_TIMEOUTS else "after_crashes"
-            else:
+            result.problem = why_pointless(timeouts, crashes)
+            if not result.problem:
                 self._run_case(case, own, result)
             timeouts += result.problem == "timeout"
-            crashes += result.problem in ("crash", "exit", "output", "oom", "reply")
+            crashes += result.problem in ENDED
             cases.append(result)
             self.options.report(CheckEvent("correct", "case", number, len(self.task.cases), case.name, result.status))
         passed = all(case.passed for case in cases)

@@ -7,6 +7,7 @@ than one warp.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,12 +88,5 @@ def _choose(runs: Sequence[Run]) -> _Choice | None:
             if writers := [worst.block for worst in output.worst if worst.block is not None]:
                 return _Choice(run, writers[0])
     by_size = sorted(ran, key=lambda run: sum(item.threads for item in run.simulated.kernels) if run.simulated else 0)
-    several = [run for run in by_size if run.simulated and _threads(run.simulated.kernels[0].block) > LANES]
+    several = [run for run in by_size if run.simulated and math.prod(run.simulated.kernels[0].block) > LANES]
     return next((_Choice(run, [0, 0, 0]) for run in (*several, *by_size)), None)
-
-
-def _threads(shape: Sequence[int]) -> int:
-    count = 1
-    for extent in shape:
-        count *= extent
-    return count

@@ -182,7 +182,7 @@ def _on_gpu(
 def _time_one(
     task: Exercise, case: Case, dtype: str, child: Child, machine: Machine, compiled: bool, pace: Pace, shared: bool
 ) -> Timing:
-    call = draw_on_gpu(task, case, dtype, task.case_seed(secrets.randbits(48), case, dtype), keep_on=GPU)
+    call = draw_on_gpu(task, case, dtype, keep_on=GPU)
     least = task.roofline_bytes(call)
     size = sum(t.numel() * t.element_size() for t in call.tensors.values())
     sets, flush = rotation(size, machine.l2_bytes)
@@ -243,13 +243,14 @@ def faster_than_possible(microseconds: float, floor: float) -> str:
     )
 
 
-def draw_on_gpu(task: Exercise, case: Case, dtype: str, seed: int, keep_on: str = "cpu") -> Call:
-    """Draw the inputs of a call, and return them on the device ``keep_on``.
+def draw_on_gpu(task: Exercise, case: Case, dtype: str, seed: int | None = None, keep_on: str = "cpu") -> Call:
+    """Draw the inputs of a call, new ones if there is no seed, and return them on the device ``keep_on``.
 
     They are drawn on the GPU, which is faster for large inputs, if their distributions support it.
     """
     import torch
 
+    seed = task.case_seed(secrets.randbits(48), case, dtype) if seed is None else seed
     try:
         with torch.device(GPU):
             return task.call(case, dtype, seed, device=GPU, keep_on=keep_on)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import secrets
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -90,8 +89,7 @@ class Measurer:
         task, grid = self.task, self.task.grid
         assert grid is not None
         case = row.case(grid)
-        seed = task.case_seed(secrets.randbits(48), case, row.dtype)
-        call = bench.draw_on_gpu(task, case, row.dtype, seed, keep_on=bench.GPU)
+        call = bench.draw_on_gpu(task, case, row.dtype, keep_on=bench.GPU)
         inputs = sum(tensor.numel() * tensor.element_size() for tensor in call.tensors.values())
         sets, flush = bench.rotation(inputs, self.limits.l2_bytes)
         child = self._child = self._child or Child(self.runner, self.kernel.library, self.kernel.libsim)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -188,18 +189,15 @@ class Measurer:
             torch.cuda.empty_cache()
 
 
-def needed_bytes(task: Exercise, case: Bench, dtype: str) -> float:
+def needed_bytes(task: Exercise, case: Bench, dtype: str) -> int:
     """Return a lower bound on the memory that timing a size takes: its inputs are drawn, then copied for the kernel."""
     values = task.scalars_of(task.dims_of(case, 0))
     tensors = [(spec.shape, spec.dtype, 2) for spec in task.inputs.values()]
     tensors += [(spec.shape, spec.dtype, 1 + spec.inout) for spec in task.outputs.values()]
-    total = 0.0
-    for shape, own_dtype, copies in tensors:
-        elements = 1
-        for extent in shape_of(shape, values):
-            elements *= extent
-        total += copies * elements * ITEM_BYTES[own_dtype or dtype]
-    return total
+    return sum(
+        copies * math.prod(shape_of(shape, values)) * ITEM_BYTES[own_dtype or dtype]
+        for shape, own_dtype, copies in tensors
+    )
 
 
 def _untimed(task: Exercise, size: Size, reason: str) -> Timing:

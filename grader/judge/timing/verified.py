@@ -48,6 +48,7 @@ from grader.execution.runner.gpu import SharingFailed
 from grader.execution.runner.program import NOTHING
 from grader.frontend.dtypes import torch_dtype
 from grader.judge.comparison.compare import compare
+from grader.judge.timing.bench import draw_on_gpu
 from grader.judge.timing.floor import Limits
 from grader.judge.timing.on_device import Layout
 from grader.setup.errors import GraderError
@@ -311,18 +312,6 @@ def _error_of_median(values: Sequence[float]) -> float:
     return 1.2533 * deviation / math.sqrt(len(values))
 
 
-def draw_on(task: Exercise, case: Case, dtype: str, device: str) -> Call:
-    """Draw new inputs on a device. If a distribution does not support it, draw them on the CPU and move them."""
-    import torch
-
-    seed = task.case_seed(secrets.randbits(48), case, dtype)
-    try:
-        with torch.device(device):
-            return task.call(case, dtype, seed, device=device, keep_on=device)
-    except (RuntimeError, TypeError):
-        return task.call(case, dtype, seed, keep_on=device)
-
-
 def verify(
     task: Exercise,
     sizes: Sequence[tuple[Case, str]],
@@ -340,13 +329,13 @@ def verify(
 
     if not sizes:
         return []
-    device = memory.device  # type: ignore[attr-defined]
+    draw = functools.partial(draw_on_gpu, task, keep_on=memory.device)  # type: ignore[attr-defined]
     results = [Measured(case.name, dtype) for case, dtype in sizes]
     gc.disable()  # garbage collection during a measurement would add its time
     try:
         try:
             clocks = [
-                Clock(task, case, dtype, memory, limits.l2_bytes, functools.partial(draw_on, task, case, dtype, device))
+                Clock(task, case, dtype, memory, limits.l2_bytes, functools.partial(draw, case, dtype))
                 for case, dtype in sizes
             ]
             _time_nothing(nothing, clocks)

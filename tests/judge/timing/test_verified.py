@@ -25,7 +25,7 @@ from grader.execution.runner.client import Child
 from grader.execution.runner.gpu import SharingFailed
 from grader.execution.runner.program import build_runner
 from grader.judge import fast
-from grader.judge.timing import others, turns, verified
+from grader.judge.timing import bench, others, turns, verified
 from grader.judge.timing.bench import BenchReport
 from grader.judge.timing.floor import Limits
 from grader.judge.timing.machine import Machine
@@ -78,6 +78,7 @@ def measure(tmp_path: Path, text: str, exercise: Exercise | None = None, limits:
 @pytest.fixture(autouse=True)
 def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure few times, because durations do not matter in these tests."""
+    monkeypatch.setattr(bench, "GPU", "cpu")
     monkeypatch.setattr(verified, "MOST_SETS", 8)
     monkeypatch.setattr(verified, "NULL_CALLS", 5)
     monkeypatch.setattr(verified, "FEWEST_SETS", 8)  # no measurement ends early
