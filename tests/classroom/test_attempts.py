@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,12 +13,13 @@ import pytest
 from grader.classroom import cluster, course_package
 from grader.classroom.attempts import JOBS_FOR_EACH_CORE, LATE, LEAST_JOBS, Attempts
 from grader.classroom.cluster import LOOK, Cluster
-from grader.classroom.executor import Died, Outcome
+from grader.classroom.executor import Died
 from grader.classroom.jobs import Job
 from grader.classroom.session import Session
 from grader.classroom.submissions import find_submissions
 from grader.course import Course
 from grader.setup.errors import GraderError
+from tests.classroom.ray_stand_in import Remote, StandIn
 from tests.classroom.test_jobs import a_job, passes
 
 GONE = Died("gone", machine=True)
@@ -105,51 +106,32 @@ def test_a_lost_job_is_reported_when_no_attempt_is_left(two: Attempts) -> None:
     assert two.node_for(job) == "", "no node is left, although Ray still lists both"
 
 
-class Nodes:
-    """A stand-in for Ray: three nodes with one core each.
+class Nodes(StandIn):
+    """Three nodes with one core each, of which ``b`` falls silent. The clock advances when no node has a result."""
 
-    Nodes in ``silent`` do not answer. The fake clock advances when no node has a result.
-    """
-
-    exceptions = SimpleNamespace()
-    util = SimpleNamespace(
-        scheduling_strategies=SimpleNamespace(NodeAffinitySchedulingStrategy=lambda node, soft: node)
-    )
-
-    def __init__(self, clock: Clock, falls_silent: int, wakes: float) -> None:
+    def __init__(self, folder: Path, clock: Clock, falls_silent: int, wakes: float) -> None:
+        super().__init__(folder)
         self.clock, self.falls_silent, self.wakes = clock, falls_silent, wakes
-        self.asked: dict[int, tuple[str, Job]] = {}
-        self.answered: list[int] = []
-
-    def init(self, **options: Any) -> None: ...
-    def shutdown(self) -> None: ...
-    def cancel(self, reference: int, force: bool) -> None: ...
+        self.answered: list[str] = []
 
     def nodes(self) -> list[dict[str, Any]]:
         return [
             {"NodeID": name, "Alive": name != "dead", "Resources": {"CPU": 1.0}} for name in ("a", "b", "c", "dead")
         ]
 
-    def remote(self, **options: Any) -> Any:
-        return lambda function: SimpleNamespace(options=self.on)
-
-    def on(self, scheduling_strategy: str) -> Any:
-        def remote(job: Job, *given: Any) -> int:
-            self.asked[len(self.asked)] = scheduling_strategy, job
-            return len(self.asked) - 1
-
-        return SimpleNamespace(remote=remote)
-
-    def wait(self, references: list[int], num_returns: int, timeout: float) -> tuple[list[int], list[int]]:
+    def wait(
+        self, references: Sequence[Remote], num_returns: int, timeout: float
+    ) -> tuple[Sequence[Remote], Sequence[Remote]]:
         quiet = self.falls_silent <= len(self.answered) and self.clock.now < self.wakes
-        ready = [reference for reference in references if not (quiet and self.asked[reference][0] == "b")][:num_returns]
+        ready = [reference for reference in references if not (quiet and reference.strategy == ("b", False))]
         if not ready:
             self.clock.now += timeout
-        return ready, [reference for reference in references if reference not in ready]
+        return ready[:num_returns], []
 
-    def get(self, reference: int) -> Outcome:
-        self.answered.append(reference)
-        return passes(self.asked[reference][1])
+    def get(self, reference: Remote) -> bytes:
+        (job, *_) = reference.arguments
+        self.answered.append(job.key)
+        return passes(job)
 
 
 @pytest.fixture
@@ -164,23 +146,23 @@ def no_ray(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Any:
 def test_a_node_falls_silent(course: Course, hand_in, tmp_path: Path, no_ray, clock: Clock, wakes: float) -> None:
     for number in range(12):
         folder = hand_in(f"student{number:02}", f"// {number}")
-    nodes = Nodes(clock, falls_silent=3, wakes=wakes)
+    nodes = Nodes(tmp_path / "node", clock, falls_silent=3, wakes=wakes)
     no_ray(nodes)
     done: list[str] = []
     session = Session(course, find_submissions(folder), tmp_path / "out", executor=lambda: Cluster("none", course))
     results = session.run(lambda student, result, before: done.append(student.student))
     assert sorted(done) == [f"student{number:02}" for number in range(12)], "a student is missing or listed twice"
     assert [result.score for result in results] == [10] * 12
-    assert len({nodes.asked[reference][1].key for reference in nodes.answered}) == len(nodes.answered) == 12
-    tries = Counter(job.key for _, job in nodes.asked.values())
+    assert len(set(nodes.answered)) == len(nodes.answered) == 12
+    tries = Counter(task.arguments[0].key for task in nodes.tasks)
     assert sorted(tries.values())[-JOBS_FOR_EACH_CORE - 1 :] == [1] + [2] * JOBS_FOR_EACH_CORE, (
         "only jobs of the silent node are retried"
     )
     assert clock.now <= LATE + LOOK
 
 
-def test_a_silent_head_is_reported(course: Course, no_ray, clock: Clock, monkeypatch) -> None:
-    nodes, woken = Nodes(clock, falls_silent=0, wakes=0.0), threading.Event()
+def test_a_silent_head_is_reported(course: Course, no_ray, tmp_path: Path, monkeypatch) -> None:
+    nodes, woken = StandIn(tmp_path / "node"), threading.Event()
     no_ray(nodes)
     monkeypatch.setattr(nodes, "nodes", woken.wait)
     monkeypatch.setattr(nodes, "shutdown", woken.wait)

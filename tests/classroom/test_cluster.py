@@ -31,11 +31,12 @@ from grader.classroom.worker import Graded
 from grader.cli.app import run
 from grader.course import Course
 from grader.setup.errors import GraderError
-from grader.verdict import FAILED, PASSED, Stage, Verdict
+from grader.verdict import Verdict
+from tests.classroom import test_jobs
 from tests.classroom.conftest import KERNEL
 from tests.classroom.ray_nodes import NotStarted, Silence, local_nodes
 from tests.classroom.test_grade import KILLED_WHILE_WRITING, TIMES, WRONG, files, grades, instructor, written
-from tests.classroom.test_jobs import Recorded
+from tests.classroom.test_jobs import Recorded, grade_class, half_pass
 
 assert instructor
 pytestmark = pytest.mark.timeout(1500)  # Ray starts a dozen processes, which takes minutes where all cores are busy
@@ -63,21 +64,18 @@ def nodes():
         yield nodes
 
 
-def half_pass(job: Job) -> Graded:
+def half_pass_later(job: Job) -> Graded:
     """Replace the worker's function: every other student passes, after a short time."""
     time.sleep(0.3)
-    right = job.content[-1] % 2 == 0
-    stages = [Stage("builds", PASSED), Stage("correct", PASSED if right else FAILED)]
-    return Graded([Verdict(job.exercise, "", "", job.device, 0, stages=stages, passed=right, score=10.0 * right)])
+    return half_pass(job)
 
 
 def test_a_node_that_hangs_and_resumes(nodes, instead, course: Course, hand_in, tmp_path: Path, monkeypatch) -> None:
     for number in range(12):
         folder = hand_in(f"student{number:02}", f"// {number}")
     here = Recorded(lambda job: half_pass(job).to_json())
-    session = Session(course, find_submissions(folder), tmp_path / "here", executor=lambda: here)
-    session.finish(session.run(lambda student, result, kept: None))
-    instead(half_pass)
+    points = grade_class(course, folder, tmp_path / "here", lambda: here)
+    instead(half_pass_later)
     monkeypatch.setattr(attempts, "LATE", 5.0)
     with contextlib.ExitStack() as stack:
 
@@ -93,8 +91,8 @@ def test_a_node_that_hangs_and_resumes(nodes, instead, course: Course, hand_in, 
         done: list[str] = []
         results = there.run(lambda student, result, kept: done.append(student.student), fall_silent_then_wake)
     there.finish(results)
-    assert sorted(done) == sorted(grades(tmp_path / "here")), "a student is missing or listed twice"
-    assert len(set(grades(tmp_path / "here").values())) == 2
+    assert sorted(done) == sorted(points), "a student is missing or listed twice"
+    assert len(set(points.values())) == 2
     assert (tmp_path / "there/grades.csv").read_bytes() == (tmp_path / "here/grades.csv").read_bytes()
 
 
@@ -175,10 +173,12 @@ def instead(nodes, monkeypatch: pytest.MonkeyPatch):
     """Return a function that replaces the nodes' grading function by a function of this file."""
     from ray import cloudpickle
 
-    module = sys.modules[__name__]
-    cloudpickle.register_pickle_by_value(module)
+    modules = sys.modules[__name__], test_jobs
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
     yield lambda function: monkeypatch.setattr(worker, "grade", function)
-    cloudpickle.unregister_pickle_by_value(module)
+    for module in modules:
+        cloudpickle.unregister_pickle_by_value(module)
 
 
 def test_a_job_that_ends_its_worker(nodes, instead, course: Course, hand_in, tmp_path: Path, capsys) -> None:

@@ -13,28 +13,22 @@ import pytest
 from grader.classroom import cluster, jobs, worker
 from grader.classroom.cluster import Cluster
 from grader.classroom.jobs import Job
-from grader.classroom.session import Session
-from grader.classroom.submissions import find_submissions
 from grader.classroom.worker import Graded
 from grader.course import Course
 from grader.execution.jail.running import NO_JAIL
 from grader.execution.runner import tiers
 from grader.setup.errors import GraderError
-from grader.verdict import FAILED, PASSED, Stage, Verdict
 from tests.classroom.ray_stand_in import ERRORS, StandIn, task_error
-from tests.classroom.test_grade import grades
-from tests.classroom.test_jobs import Recorded
+from tests.classroom.test_jobs import Recorded, grade_class, half_pass
 
 STUDENTS = 6
 Begin = Callable[..., StandIn]
 
 
-def half_pass(job: Job) -> Graded:
-    """Replace the worker's function: every other student passes."""
+def grade_there(job: Job) -> Graded:
+    """Replace the worker's function: check the course's files, then let every other student pass."""
     assert Course(job.root).find(job.exercise).load().name == job.exercise, "the course was not copied to the node"
-    right = job.content[-1] % 2 == 0
-    stages = [Stage("builds", PASSED), Stage("correct", PASSED if right else FAILED)]
-    return Graded([Verdict(job.exercise, "", "", job.device, 0, stages=stages, passed=right, score=10.0 * right)])
+    return half_pass(job)
 
 
 @pytest.fixture
@@ -43,7 +37,7 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
     for patience in ("BEGIN", "SILENT"):  # a busy machine must not cause a timeout
         monkeypatch.setattr(cluster, patience, 3600.0)
     monkeypatch.setattr(worker, "save_time", lambda: None)
-    monkeypatch.setattr(worker, "grade", half_pass)
+    monkeypatch.setattr(worker, "grade", grade_there)
 
     def put(*ends: Exception | None) -> StandIn:
         ray = StandIn(tmp_path / "node", ends)
@@ -59,20 +53,14 @@ def a_class(hand_in) -> Path:
     return [hand_in(f"student{number}", f"// {number}") for number in range(STUDENTS)][-1]
 
 
-def graded(course: Course, folder: Path, out: Path, executor) -> dict[str, str]:
-    session = Session(course, find_submissions(folder), out, executor=executor)
-    session.finish(session.run(lambda student, result, kept: None))
-    return grades(out)
-
-
 def test_a_class(begin: Begin, course: Course, a_class: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("GRADER_CHECK_NVCC", "off")
     (course.root / "solutions/day01_start").mkdir(parents=True, exist_ok=True)
     (course.root / "solutions/day01_start/twice.cu").write_text("// nobody's business\n")
     ray = begin()
-    there = graded(course, a_class, tmp_path / "there", lambda: Cluster("auto", course))
+    there = grade_class(course, a_class, tmp_path / "there", lambda: Cluster("auto", course))
     here = Recorded(lambda job: half_pass(job).to_json())
-    assert there == graded(course, a_class, tmp_path / "here", lambda: here)
+    assert there == grade_class(course, a_class, tmp_path / "here", lambda: here)
     assert (tmp_path / "there/grades.csv").read_bytes() == (tmp_path / "here/grades.csv").read_bytes()
     assert len(ray.tasks) == STUDENTS and set(there.values()) == {"0", "10"}
     assert {task.strategy for task in ray.tasks} == {("node", False)}
@@ -85,7 +73,7 @@ def test_a_class(begin: Begin, course: Course, a_class: Path, tmp_path: Path, mo
 @pytest.mark.parametrize("error", ["NodeDiedError", "ObjectLostError", "TaskUnschedulableError"])
 def test_a_lost_node_changes_no_grade(begin: Begin, course: Course, a_class: Path, tmp_path: Path, error: str) -> None:
     ray = begin(None, *[ERRORS[error]("gone")] * 3)
-    found = graded(course, a_class, tmp_path / "out", lambda: Cluster("auto", course))
+    found = grade_class(course, a_class, tmp_path / "out", lambda: Cluster("auto", course))
     assert sorted(found.values()) == ["0", "0", "0", "10", "10", "10"]
     assert len(ray.tasks) == STUDENTS + 3 and not (tmp_path / "out/errors.log").exists()
 
@@ -93,11 +81,11 @@ def test_a_lost_node_changes_no_grade(begin: Begin, course: Course, a_class: Pat
 def test_a_job_that_ends_its_process(begin: Begin, course: Course, a_class: Path, tmp_path: Path) -> None:
     crashed = ERRORS["WorkerCrashedError"]("killed")
     ray = begin(crashed)
-    assert "10" in graded(course, a_class, tmp_path / "once", lambda: Cluster("auto", course)).values()
+    assert "10" in grade_class(course, a_class, tmp_path / "once", lambda: Cluster("auto", course)).values()
     assert len(ray.tasks) == STUDENTS + 1 and not (tmp_path / "once/errors.log").exists()
     ray = begin(*[crashed] * 2 * STUDENTS)
     ray.folder = tmp_path / "another"
-    assert set(graded(course, a_class, tmp_path / "each", lambda: Cluster("auto", course)).values()) == {"0"}
+    assert set(grade_class(course, a_class, tmp_path / "each", lambda: Cluster("auto", course)).values()) == {"0"}
     assert len(ray.tasks) == 2 * STUDENTS and (tmp_path / "each/errors.log").read_text().count("2 times") == STUDENTS
 
 
@@ -115,7 +103,7 @@ def test_errors_that_stop_a_class(
 ) -> None:
     ray = begin(None, error)
     with pytest.raises(GraderError, match=says):
-        graded(course, a_class, tmp_path / "out", lambda: Cluster("auto", course))
+        grade_class(course, a_class, tmp_path / "out", lambda: Cluster("auto", course))
     assert ray.over
 
 
@@ -123,9 +111,11 @@ def test_a_node_without_a_jail(begin: Begin, course: Course, a_class: Path, tmp_
     monkeypatch.setattr(tiers, "in_force", lambda arch=None: tiers.InForce(NO_JAIL))
     begin()
     with pytest.raises(GraderError, match="a node of the cluster has no sandbox"):
-        graded(course, a_class, tmp_path / "out", lambda: Cluster("auto", course))
+        grade_class(course, a_class, tmp_path / "out", lambda: Cluster("auto", course))
     begin().folder = tmp_path / "another"
-    assert "10" in graded(course, a_class, tmp_path / "unsafe", lambda: Cluster("auto", course, unsafe=True)).values()
+    assert (
+        "10" in grade_class(course, a_class, tmp_path / "unsafe", lambda: Cluster("auto", course, unsafe=True)).values()
+    )
 
 
 def test_another_grader_on_a_node(begin: Begin, course: Course, a_class: Path, tmp_path: Path, monkeypatch) -> None:
@@ -138,7 +128,7 @@ def test_another_grader_on_a_node(begin: Begin, course: Course, a_class: Path, t
         return executor
 
     with pytest.raises(GraderError, match="a different grader"):
-        graded(course, a_class, tmp_path / "out", other_there)
+        grade_class(course, a_class, tmp_path / "out", other_there)
     assert ray.over
 
 

@@ -14,16 +14,14 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.jobs import Job
-from grader.classroom.session import Session
-from grader.classroom.submissions import find_submissions
 from grader.classroom.worker import Graded
 from grader.course import Course
-from grader.verdict import FAILED, PASSED, Stage, Verdict
+from tests.classroom import test_jobs
 from tests.classroom.cluster_record import finished
 from tests.classroom.namespaces import Machines, NamespacesUnavailable
 from tests.classroom.ray_nodes import PATIENT, SETTINGS
 from tests.classroom.test_grade import grades, written
-from tests.classroom.test_jobs import Recorded
+from tests.classroom.test_jobs import Recorded, half_pass
 
 pytestmark = pytest.mark.timeout(1500)  # Ray starts a dozen processes, which takes minutes where all cores are busy
 STUDENTS = 12
@@ -40,19 +38,13 @@ from grader.classroom import attempts, cluster, worker
 from grader.cli.app import run
 from tests.classroom import test_cut_network as here
 
-cloudpickle.register_pickle_by_value(here)
+for module in (here, here.test_jobs):
+    cloudpickle.register_pickle_by_value(module)
 worker.grade = partial(getattr(here, sys.argv[1]), Path(sys.argv[2]))
 attempts.LATE, cluster.SILENT = 5.0, 10.0
 sys.exit(run(sys.argv[3:]))
 """
 """A program that runs ``grader grade`` with a grading function of this file."""
-
-
-def half_pass(job: Job) -> Graded:
-    """Pass every other student."""
-    right = job.content[-1] % 2 == 0
-    stages = [Stage("builds", PASSED), Stage("correct", PASSED if right else FAILED)]
-    return Graded([Verdict(job.exercise, "", "", job.device, 0, stages=stages, passed=right, score=10.0 * right)])
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -124,8 +116,7 @@ def a_class(course: Course, hand_in, tmp_path: Path) -> Path:
     for number in range(STUDENTS):
         folder = hand_in(f"student{number:02}", f"// {number}")
     here = Recorded(lambda job: half_pass(job).to_json())
-    session = Session(course, find_submissions(folder), tmp_path / "here", executor=lambda: here)
-    session.finish(session.run(lambda student, result, kept: None))
+    test_jobs.grade_class(course, folder, tmp_path / "here", lambda: here)
     (tmp_path / "gates").mkdir()
     (tmp_path / "there").mkdir()
     seed = tmp_path / "here/seed.json"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from grader.classroom import jobs, on_gpu
-from grader.classroom.executor import Died, Outcome
+from grader.classroom.executor import Died, Executor, Outcome
 from grader.classroom.jobs import Job
 from grader.classroom.result import StudentResult
 from grader.classroom.session import Session
@@ -22,6 +23,7 @@ from grader.cli.app import run
 from grader.course import Course
 from grader.verdict import ERROR, FAILED, PASSED, SKIPPED, Stage, Verdict
 from tests.classroom.conftest import KERNEL
+from tests.classroom.test_grade import grades
 
 
 def a_job(exercise: str = "day/a", text: bytes = b"", device: str = "cpu") -> Job:
@@ -67,6 +69,18 @@ def passes(job: Job) -> bytes:
     if job.device == "cuda":
         return Graded([verdict(job, builds=PASSED, correct=PASSED, safe=SKIPPED, fast=PASSED)]).to_json()
     return Graded([verdict(job, builds=PASSED, correct=PASSED, safe=PASSED, fast=SKIPPED)]).to_json()
+
+
+def half_pass(job: Job) -> Graded:
+    """Replace the worker's function: every other student passes."""
+    return Graded([verdict(job, builds=PASSED, correct=PASSED if job.content[-1] % 2 == 0 else FAILED)])
+
+
+def grade_class(course: Course, folder: Path, out: Path, executor: Callable[[], Executor]) -> dict[str, str]:
+    """Grade a class and write its tables; return the points by student."""
+    session = Session(course, find_submissions(folder), out, executor=executor)
+    session.finish(session.run(lambda student, result, before: None))
+    return grades(out)
 
 
 def grade(course: Course, folder: Path, out: Path, judge=passes, **options) -> tuple[Recorded, list[StudentResult]]:

@@ -265,7 +265,7 @@ def test_a_closed_pipe_is_no_error() -> None:
 # --- hint, solution ---
 
 
-TASK = "Do it. void first(float* x, int rows, cudaStream_t stream) w [4] f32 read x [rows, 4] f32 changed in place"
+TASK = "Do it. void first(float* x, int rows, cudaStream_t stream) w [4] f32 read x [rows, 4] f32 read and written"
 
 
 def test_the_task_is_shown_for_an_untouched_skeleton(grader, judge) -> None:  # type: ignore[no-untyped-def]
