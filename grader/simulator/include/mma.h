@@ -42,38 +42,25 @@ struct tf32;
 
 namespace detail {
 
-template <typename A, typename B>
-struct Same {
-    static constexpr bool value = false;
-};
-template <typename A>
-struct Same<A, A> {
-    static constexpr bool value = true;
-};
+using ::sim::two_words;
 
-template <typename T>
-struct Storage {
-    typedef T type;
-};
-template <>
-struct Storage<precision::tf32> {
-    typedef float type;
-};
+template <typename A, typename B>
+constexpr bool is_same = std::is_same<A, B>::value;
 
 // The rows, columns and order of the 8x8 tiles of a fragment. In a tile, g = lane / 4 is the index of the row. The
 // index of a row is m for mma.sync's operand A and n for its operand B.
 template <typename Use, int M, int N, int K, typename T>
 struct Shape {
-    static constexpr bool is_a = Same<Use, matrix_a>::value;
-    static constexpr bool is_b = Same<Use, matrix_b>::value;
-    static constexpr bool is_accumulator = Same<Use, accumulator>::value;
-    static constexpr bool is_half = Same<T, __half>::value;
-    static constexpr bool is_bfloat16 = Same<T, __nv_bfloat16>::value;
-    static constexpr bool is_tf32 = Same<T, precision::tf32>::value;
-    static constexpr bool is_float = Same<T, float>::value;
-    static constexpr bool is_int8 = Same<T, signed char>::value || Same<T, unsigned char>::value;
-    static constexpr bool is_int = Same<T, int>::value;
-    static constexpr bool is_double = Same<T, double>::value;
+    static constexpr bool is_a = is_same<Use, matrix_a>;
+    static constexpr bool is_b = is_same<Use, matrix_b>;
+    static constexpr bool is_accumulator = is_same<Use, accumulator>;
+    static constexpr bool is_half = is_same<T, __half>;
+    static constexpr bool is_bfloat16 = is_same<T, __nv_bfloat16>;
+    static constexpr bool is_tf32 = is_same<T, precision::tf32>;
+    static constexpr bool is_float = is_same<T, float>;
+    static constexpr bool is_int8 = is_same<T, signed char> || is_same<T, unsigned char>;
+    static constexpr bool is_int = is_same<T, int>;
+    static constexpr bool is_double = is_same<T, double>;
 
     static constexpr bool shape_of_16_bits =
         K == 16 && ((M == 16 && N == 16) || (M == 32 && N == 8) || (M == 8 && N == 32));
@@ -111,12 +98,12 @@ class fragment {
         Shape::exists,
         "no such fragment: f16, bf16 and 8-bit integers come as 16x16x16, 32x8x16 and 8x32x16, tf32 as 16x16x8, "
         "f64 as 8x8x4");
-    static_assert(Shape::is_accumulator == detail::Same<Layout, void>::value,
+    static_assert(Shape::is_accumulator == detail::is_same<Layout, void>,
                   "matrix_a and matrix_b need row_major or col_major, an accumulator has neither");
 
   public:
     typedef T element_type;
-    typedef typename detail::Storage<T>::type storage_element_type;
+    typedef typename std::conditional<Shape::is_tf32, float, T>::type storage_element_type;
     enum { num_elements = Shape::stored, num_storage_elements = Shape::stored };
 
     storage_element_type x[num_storage_elements];
@@ -126,8 +113,8 @@ namespace detail {
 
 // --- registers ---
 
-SIM_INLINE uint32_t pack(__half low, __half high) { return static_cast<uint32_t>(high.bits) << 16 | low.bits; }
-SIM_INLINE uint32_t pack(__nv_bfloat16 low, __nv_bfloat16 high) {
+template <typename T>
+SIM_INLINE uint32_t pack(T low, T high) {
     return static_cast<uint32_t>(high.bits) << 16 | low.bits;
 }
 template <typename T>
@@ -135,18 +122,14 @@ SIM_INLINE void unpack(uint32_t word, T& low, T& high) {
     low.bits = static_cast<uint16_t>(word);
     high.bits = static_cast<uint16_t>(word >> 16);
 }
-SIM_INLINE uint64_t two_words(uint32_t first, uint32_t second) { return static_cast<uint64_t>(second) << 32 | first; }
 
 // Words `first` and `first + 1` of a fragment, in the format of the tensor cores.
 template <typename T>
 SIM_INLINE uint64_t words(const T* x, int first) {
-    return two_words(pack(x[2 * first], x[2 * first + 1]), pack(x[2 * first + 2], x[2 * first + 3]));
-}
-SIM_INLINE uint64_t words(const float* x, int first) {
-    return two_words(::sim::bit_cast<uint32_t>(x[first]), ::sim::bit_cast<uint32_t>(x[first + 1]));
-}
-SIM_INLINE uint64_t words(const int* x, int first) {
-    return two_words(static_cast<uint32_t>(x[first]), static_cast<uint32_t>(x[first + 1]));
+    if constexpr (sizeof(T) == 2)
+        return two_words(pack(x[2 * first], x[2 * first + 1]), pack(x[2 * first + 2], x[2 * first + 3]));
+    else
+        return two_words(::sim::bit_cast<uint32_t>(x[first]), ::sim::bit_cast<uint32_t>(x[first + 1]));
 }
 
 // --- memory ---
@@ -158,17 +141,26 @@ struct Lane {
     SIM_INLINE Lane() : g(static_cast<int>(::sim::lane_index()) / 4), t(static_cast<int>(::sim::lane_index()) % 4) {}
 };
 
-// Loads 16-bit elements. `along`: a row of the tile is contiguous in memory. Otherwise the tile is transposed in
-// registers.
+// The address of an element. `along`: a row is contiguous in memory, otherwise a column.
+template <typename T>
+SIM_INLINE T* element(T* memory, unsigned ldm, bool along, int row, int column) {
+    int line = along ? row : column, place = along ? column : row;
+    return memory + static_cast<size_t>(line) * ldm + place;
+}
+// The address of the first element of the tile that register r belongs to.
+template <typename Shape, typename T>
+SIM_INLINE T* tile(T* memory, unsigned ldm, bool along, int r) {
+    return element(memory, ldm, along, Shape::row_of(r), Shape::column_of(r));
+}
+
+// Loads 16-bit elements. If a row of the tile is not contiguous, the tile is transposed in registers.
 template <typename Shape, typename T>
 SIM_INLINE void load_words(T* x, const T* memory, unsigned ldm, bool along, ::sim::Site site) {
     Lane lane;
     uint32_t word[Shape::tiles];
     for (int r = 0; r < Shape::tiles; ++r) {
-        int row = along ? Shape::row_of(r) : Shape::column_of(r),
-            column = along ? Shape::column_of(r) : Shape::row_of(r);
-        const T* at = memory + static_cast<size_t>(row + lane.g) * ldm + column + 2 * lane.t;
-        word[r] = *reinterpret_cast<const Word*>(at);
+        const T* from = tile<Shape>(memory, ldm, along, r);
+        word[r] = *reinterpret_cast<const Word*>(element(from, ldm, true, lane.g, 2 * lane.t));
     }
     for (int r = 0; r < Shape::tiles; r += 2) {
         if (!along) {
@@ -187,10 +179,8 @@ SIM_INLINE void store_words(T* memory, const T* x, unsigned ldm, bool along, ::s
         uint64_t pair = words(x, r);
         if (!along) pair = ::sim::movmatrix(site, pair, 0).r01;
         for (int i = 0; i < 2; ++i) {
-            int row = along ? Shape::row_of(r + i) : Shape::column_of(r + i);
-            int column = along ? Shape::column_of(r + i) : Shape::row_of(r + i);
-            T* at = memory + static_cast<size_t>(row + lane.g) * ldm + column + 2 * lane.t;
-            *reinterpret_cast<Word*>(at) = static_cast<uint32_t>(pair >> (32 * i));
+            T* to = element(tile<Shape>(memory, ldm, along, r + i), ldm, true, lane.g, 2 * lane.t);
+            *reinterpret_cast<Word*>(to) = static_cast<uint32_t>(pair >> (32 * i));
         }
     }
 }
@@ -203,10 +193,8 @@ SIM_INLINE void load_with_ldmatrix(T* x, const T* memory, unsigned ldm, bool alo
     for (int first = 0; first < Shape::tiles; first += count) {
         uint4 row = {0u, 0u, 0u, 0u};
         if (lane < 8 * count) {
-            int r = first + lane / 8;
-            int line = along ? Shape::row_of(r) : Shape::column_of(r);
-            int start = along ? Shape::column_of(r) : Shape::row_of(r);
-            row = *reinterpret_cast<const uint4*>(memory + static_cast<size_t>(line + lane % 8) * ldm + start);
+            const T* from = tile<Shape>(memory, ldm, along, first + lane / 8);
+            row = *reinterpret_cast<const uint4*>(element(from, ldm, true, lane % 8, 0));
         }
         ::sim::Registers pairs = ::sim::ldmatrix(site, !along, two_words(row.x, row.y), two_words(row.z, row.w));
         for (int i = 0; i < count; ++i) {
@@ -216,38 +204,35 @@ SIM_INLINE void load_with_ldmatrix(T* x, const T* memory, unsigned ldm, bool alo
     }
 }
 
-// Accumulators of 32 bits.
+// Accumulators of 32 and 64 bits.
 template <typename Shape, typename T>
 SIM_INLINE void load_sums(T* x, const T* memory, unsigned ldm, bool along) {
     Lane lane;
     for (int r = 0; r < Shape::tiles; ++r) {
-        if (along) {
-            const T* at =
-                memory + static_cast<size_t>(Shape::row_of(r) + lane.g) * ldm + Shape::column_of(r) + 2 * lane.t;
-            uint64_t pair = *reinterpret_cast<const DoubleWord*>(at);
-            x[2 * r] = ::sim::bit_cast<T>(static_cast<uint32_t>(pair));
-            x[2 * r + 1] = ::sim::bit_cast<T>(static_cast<uint32_t>(pair >> 32));
-        } else {
-            for (int i = 0; i < 2; ++i) {
-                size_t line = static_cast<size_t>(Shape::column_of(r) + 2 * lane.t + i);
-                x[2 * r + i] = memory[line * ldm + Shape::row_of(r) + lane.g];
+        const T* from = tile<Shape>(memory, ldm, along, r);
+        if constexpr (sizeof(T) == 4) {
+            if (along) {
+                uint64_t pair = *reinterpret_cast<const DoubleWord*>(element(from, ldm, along, lane.g, 2 * lane.t));
+                x[2 * r] = ::sim::bit_cast<T>(static_cast<uint32_t>(pair));
+                x[2 * r + 1] = ::sim::bit_cast<T>(static_cast<uint32_t>(pair >> 32));
+                continue;
             }
         }
+        for (int i = 0; i < 2; ++i) x[2 * r + i] = *element(from, ldm, along, lane.g, 2 * lane.t + i);
     }
 }
 template <typename Shape, typename T>
 SIM_INLINE void store_sums(T* memory, const T* x, unsigned ldm, bool along) {
     Lane lane;
     for (int r = 0; r < Shape::tiles; ++r) {
-        if (along) {
-            T* at = memory + static_cast<size_t>(Shape::row_of(r) + lane.g) * ldm + Shape::column_of(r) + 2 * lane.t;
-            *reinterpret_cast<DoubleWord*>(at) = words(x, 2 * r);
-        } else {
-            for (int i = 0; i < 2; ++i) {
-                size_t line = static_cast<size_t>(Shape::column_of(r) + 2 * lane.t + i);
-                memory[line * ldm + Shape::row_of(r) + lane.g] = x[2 * r + i];
+        T* to = tile<Shape>(memory, ldm, along, r);
+        if constexpr (sizeof(T) == 4) {
+            if (along) {
+                *reinterpret_cast<DoubleWord*>(element(to, ldm, along, lane.g, 2 * lane.t)) = words(x, 2 * r);
+                continue;
             }
         }
+        for (int i = 0; i < 2; ++i) *element(to, ldm, along, lane.g, 2 * lane.t + i) = x[2 * r + i];
     }
 }
 
@@ -258,8 +243,7 @@ SIM_INLINE void load_tf32(float* x, const float* memory, unsigned ldm, bool alon
     Lane lane;
     for (int i = 0; i < 4; ++i) {
         int down = Shape::is_operand_a ? i % 2 : i / 2, right = Shape::is_operand_a ? i / 2 : i % 2;
-        size_t row = static_cast<size_t>(lane.g + 8 * down), column = static_cast<size_t>(lane.t + 4 * right);
-        x[i] = along ? memory[row * ldm + column] : memory[column * ldm + row];
+        x[i] = *element(memory, ldm, along, lane.g + 8 * down, lane.t + 4 * right);
     }
 }
 
@@ -268,13 +252,10 @@ template <typename Shape, typename T>
 SIM_INLINE void load_bytes(T* x, const T* memory, unsigned ldm, bool along) {
     Lane lane;
     for (int r = 0; r < Shape::rows / 8; ++r) {
-        size_t row = static_cast<size_t>(8 * r + lane.g), k = static_cast<size_t>(4 * lane.t);
-        if (along) {
-            uint32_t word = *reinterpret_cast<const Word*>(memory + row * ldm + k);
-            for (int i = 0; i < 4; ++i) x[4 * r + i] = static_cast<T>(word >> (8 * i));
-        } else {
-            for (size_t i = 0; i < 4; ++i) x[4 * r + static_cast<int>(i)] = memory[(k + i) * ldm + row];
-        }
+        const T* from = element(memory, ldm, along, 8 * r + lane.g, 4 * lane.t);
+        uint32_t word = along ? *reinterpret_cast<const Word*>(from) : 0;
+        for (int i = 0; i < 4; ++i)
+            x[4 * r + i] = along ? static_cast<T>(word >> (8 * i)) : *element(from, ldm, false, 0, i);
     }
 }
 template <typename T>
@@ -282,23 +263,6 @@ SIM_INLINE uint32_t byte_word(const T* x, int r) {
     uint32_t word = 0;
     for (int i = 0; i < 4; ++i) word |= static_cast<uint32_t>(static_cast<unsigned char>(x[4 * r + i])) << (8 * i);
     return word;
-}
-
-// f64: a lane holds element (g, t) of each operand, and the accumulators (g, 2t) and (g, 2t + 1).
-SIM_INLINE void load_double(double* x, const double* memory, unsigned ldm, bool along) {
-    Lane lane;
-    x[0] =
-        along ? memory[static_cast<size_t>(lane.g) * ldm + lane.t] : memory[static_cast<size_t>(lane.t) * ldm + lane.g];
-}
-SIM_INLINE void load_double_sums(double* x, const double* memory, unsigned ldm, bool by_row) {
-    Lane lane;
-    size_t row = static_cast<size_t>(lane.g), column = static_cast<size_t>(2 * lane.t);
-    for (size_t i = 0; i < 2; ++i) x[i] = memory[by_row ? row * ldm + column + i : (column + i) * ldm + row];
-}
-SIM_INLINE void store_double_sums(double* memory, const double* x, unsigned ldm, bool by_row) {
-    Lane lane;
-    size_t row = static_cast<size_t>(lane.g), column = static_cast<size_t>(2 * lane.t);
-    for (size_t i = 0; i < 2; ++i) memory[by_row ? row * ldm + column + i : (column + i) * ldm + row] = x[i];
 }
 
 }  // namespace detail
@@ -319,13 +283,14 @@ SIM_INLINE void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f,
                                  unsigned ldm, ::sim::Site site = SIM_CALLER) {
     typedef detail::Shape<Use, M, N, K, T> Shape;
     static_assert(!Shape::is_accumulator, "loading an accumulator takes its layout as a fourth argument");
-    constexpr bool along = detail::Same<Layout, row_major>::value == Shape::is_a;
+    constexpr bool along = detail::is_same<Layout, row_major> == Shape::is_a;
     if constexpr (Shape::is_tf32) {
         detail::load_tf32<Shape>(f.x, memory, ldm, along);
     } else if constexpr (Shape::is_int8) {
         detail::load_bytes<Shape>(f.x, memory, ldm, along);
     } else if constexpr (Shape::is_double) {
-        detail::load_double(f.x, memory, ldm, along);
+        detail::Lane lane;
+        f.x[0] = *detail::element(memory, ldm, along, lane.g, lane.t);
     } else {
         if (Shape::is_half && ::sim::is_shared(memory)) {
             detail::load_with_ldmatrix<Shape>(f.x, memory, ldm, along, site);
@@ -341,12 +306,10 @@ SIM_INLINE void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, const T* 
                                  ::sim::Site site = SIM_CALLER) {
     typedef detail::Shape<accumulator, M, N, K, T> Shape;
     bool along = (layout == mem_row_major) != Shape::operands_exchanged;
-    if constexpr (Shape::is_float || Shape::is_int) {
-        detail::load_sums<Shape>(f.x, memory, ldm, along);
-    } else if constexpr (Shape::is_double) {
-        detail::load_double_sums(f.x, memory, ldm, along);
-    } else {
+    if constexpr (Shape::is_half) {
         detail::load_words<Shape>(f.x, memory, ldm, along, site);
+    } else {
+        detail::load_sums<Shape>(f.x, memory, ldm, along);
     }
 }
 
@@ -355,12 +318,10 @@ SIM_INLINE void store_matrix_sync(T* memory, const fragment<accumulator, M, N, K
                                   ::sim::Site site = SIM_CALLER) {
     typedef detail::Shape<accumulator, M, N, K, T> Shape;
     bool along = (layout == mem_row_major) != Shape::operands_exchanged;
-    if constexpr (Shape::is_float || Shape::is_int) {
-        detail::store_sums<Shape>(memory, f.x, ldm, along);
-    } else if constexpr (Shape::is_double) {
-        detail::store_double_sums(memory, f.x, ldm, along);
-    } else {
+    if constexpr (Shape::is_half) {
         detail::store_words<Shape>(memory, f.x, ldm, along, site);
+    } else {
+        detail::store_sums<Shape>(memory, f.x, ldm, along);
     }
 }
 
@@ -370,7 +331,7 @@ namespace detail {
 template <typename D, typename C>
 SIM_INLINE void multiply_part(::sim::Site site, ::sim::Mma to_floats, D* d, uint64_t a01, uint64_t a23, uint64_t b01,
                               const C* c) {
-    if constexpr (Same<D, __half>::value && Same<C, __half>::value) {
+    if constexpr (is_same<D, __half> && is_same<C, __half>) {
         ::sim::Registers result = ::sim::mma(site, ::sim::Mma::m16n8k16_f16_f16_f16, a01, a23, b01, words(c, 0), 0);
         unpack(static_cast<uint32_t>(result.r01), d[0], d[1]);
         unpack(static_cast<uint32_t>(result.r01 >> 32), d[2], d[3]);
@@ -393,7 +354,7 @@ SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<ma
                          const fragment<matrix_b, M, N, K, T, LayoutB>& b, const fragment<accumulator, M, N, K, C>& c,
                          ::sim::Site site = SIM_CALLER) {
     typedef detail::Shape<matrix_a, M, N, K, T> Shape;
-    static_assert(Shape::is_half || (detail::Same<D, float>::value && detail::Same<C, float>::value),
+    static_assert(Shape::is_half || (detail::is_same<D, float> && detail::is_same<C, float>),
                   "only products of f16 can have accumulators of f16");
     constexpr ::sim::Mma kind = Shape::is_tf32   ? ::sim::Mma::m16n8k8_f32_tf32_tf32
                                 : Shape::is_half ? ::sim::Mma::m16n8k16_f32_f16_f16
@@ -416,7 +377,7 @@ SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, int>& d, const fragment<
                          bool saturates = false, ::sim::Site site = SIM_CALLER) {
     typedef detail::Shape<matrix_a, M, N, K, T> Shape;
     constexpr ::sim::Mma kind =
-        detail::Same<T, signed char>::value ? ::sim::Mma::m16n8k16_s32_s8_s8 : ::sim::Mma::m16n8k16_s32_u8_u8;
+        detail::is_same<T, signed char> ? ::sim::Mma::m16n8k16_s32_s8_s8 : ::sim::Mma::m16n8k16_s32_u8_u8;
     for (int part = 0; part < 2; ++part) {
         const auto* operand_a = Shape::operands_exchanged ? b.x : a.x;
         const auto* operand_b = Shape::operands_exchanged ? a.x : b.x;
@@ -464,15 +425,11 @@ namespace ptx {
 template <bool OF_A, bool ROWS, typename D, typename A, typename P>
 SIM_INLINE void wmma_load_bf16(D& d0, D& d1, D& d2, D& d3, A address, P ldm, Site site = SIM_CALLER) {
     namespace wmma = nvcuda::wmma;
-    typedef wmma::detail::Shape<wmma::matrix_a, 16, 16, 16, __nv_bfloat16> ShapeA;
-    typedef wmma::detail::Shape<wmma::matrix_b, 16, 16, 16, __nv_bfloat16> ShapeB;
+    typedef typename std::conditional<OF_A, wmma::matrix_a, wmma::matrix_b>::type Use;
     __nv_bfloat16 x[8];
-    const __nv_bfloat16* memory = reinterpret_cast<const __nv_bfloat16*>(Shared::pointer(address));
-    if constexpr (OF_A) {
-        wmma::detail::load_with_ldmatrix<ShapeA>(x, memory, static_cast<unsigned>(ldm), ROWS, site);
-    } else {
-        wmma::detail::load_with_ldmatrix<ShapeB>(x, memory, static_cast<unsigned>(ldm), !ROWS, site);
-    }
+    wmma::detail::load_with_ldmatrix<wmma::detail::Shape<Use, 16, 16, 16, __nv_bfloat16>>(
+        x, reinterpret_cast<const __nv_bfloat16*>(Shared::pointer(address)), static_cast<unsigned>(ldm), ROWS == OF_A,
+        site);
     put(d0, wmma::detail::pack(x[0], x[1]));
     put(d1, wmma::detail::pack(x[2], x[3]));
     put(d2, wmma::detail::pack(x[4], x[5]));

@@ -126,7 +126,6 @@ struct SharedCluster {
     }
 };
 
-SIM_INLINE uint64_t two_words(uint32_t first, uint32_t second) { return static_cast<uint64_t>(second) << 32 | first; }
 SIM_INLINE uint32_t first_word(uint64_t both) { return static_cast<uint32_t>(both); }
 SIM_INLINE uint32_t second_word(uint64_t both) { return static_cast<uint32_t>(both >> 32); }
 
@@ -546,20 +545,12 @@ SIM_INLINE void lop3(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> c, int t
 enum class Compare { eq, ne, lt, le, gt, ge };
 template <Compare RELATION, typename T>
 SIM_INLINE bool compare(T a, T b) {
-    switch (RELATION) {
-        case Compare::eq:
-            return a == b;
-        case Compare::ne:
-            return a < b || a > b;
-        case Compare::lt:
-            return a < b;
-        case Compare::le:
-            return a <= b;
-        case Compare::gt:
-            return a > b;
-        default:
-            return a >= b;
-    }
+    if (RELATION == Compare::eq) return a == b;
+    if (RELATION == Compare::ne) return a < b || a > b;
+    if (RELATION == Compare::lt) return a < b;
+    if (RELATION == Compare::le) return a <= b;
+    if (RELATION == Compare::gt) return a > b;
+    return a >= b;
 }
 template <Compare RELATION, bool NEGATED, typename T>
 SIM_INLINE void setp(bool& p, In<T> a, In<T> b) {

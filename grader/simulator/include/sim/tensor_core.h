@@ -17,6 +17,7 @@ namespace sim {
 struct Registers {
     uint64_t r01, r23;
 };
+constexpr uint64_t two_words(uint32_t first, uint32_t second) { return static_cast<uint64_t>(second) << 32 | first; }
 
 // The kinds of d = a * b + c, by shape and the types of D, A and B: m16n8k16_f32_f16_f16.
 enum class Mma : int {
