@@ -488,59 +488,49 @@ constexpr int clamped(int value) {
     return value < low ? low : value > high ? high : value;
 }
 }  // namespace sim
-#define SIM_LANES(name, Lane2, Lane4, expression)                                             \
-    SIM_INLINE unsigned int name##2(unsigned int left, unsigned int right) {                  \
-        return ::sim::each_lane<Lane2>(left, right, [](int a, int b) { return expression; }); \
-    }                                                                                         \
-    SIM_INLINE unsigned int name##4(unsigned int left, unsigned int right) {                  \
-        return ::sim::each_lane<Lane4>(left, right, [](int a, int b) { return expression; }); \
+#define SIM_LANES_OF(name, Type, expression)                                                 \
+    SIM_INLINE unsigned int name(unsigned int left, unsigned int right) {                    \
+        typedef Type Lane;                                                                   \
+        return ::sim::each_lane<Lane>(left, right, [](int a, int b) { return expression; }); \
     }
-SIM_LANES(__vadd, uint16_t, uint8_t, a + b)
-SIM_LANES(__vsub, uint16_t, uint8_t, a - b)
-SIM_LANES(__vmaxs, int16_t, int8_t, a > b ? a : b)
-SIM_LANES(__vmaxu, uint16_t, uint8_t, a > b ? a : b)
-SIM_LANES(__vmins, int16_t, int8_t, a < b ? a : b)
-SIM_LANES(__vminu, uint16_t, uint8_t, a < b ? a : b)
-SIM_LANES(__vabsdiffu, uint16_t, uint8_t, a > b ? a - b : b - a)
-SIM_LANES(__vavgu, uint16_t, uint8_t, (a + b + 1) >> 1)
-SIM_LANES(__vcmpeq, uint16_t, uint8_t, a == b ? -1 : 0)
-SIM_LANES(__vcmpne, uint16_t, uint8_t, a != b ? -1 : 0)
-SIM_LANES(__vcmpgts, int16_t, int8_t, a > b ? -1 : 0)
-SIM_LANES(__vcmpgtu, uint16_t, uint8_t, a > b ? -1 : 0)
-SIM_LANES(__vcmplts, int16_t, int8_t, a < b ? -1 : 0)
-SIM_LANES(__vcmpltu, uint16_t, uint8_t, a < b ? -1 : 0)
-SIM_LANES(__vcmpges, int16_t, int8_t, a >= b ? -1 : 0)
-SIM_LANES(__vcmpgeu, uint16_t, uint8_t, a >= b ? -1 : 0)
-SIM_LANES(__vcmples, int16_t, int8_t, a <= b ? -1 : 0)
-SIM_LANES(__vcmpleu, uint16_t, uint8_t, a <= b ? -1 : 0)
-SIM_LANES(__vseteq, uint16_t, uint8_t, a == b)
-SIM_LANES(__vsetne, uint16_t, uint8_t, a != b)
-SIM_LANES(__vsetgts, int16_t, int8_t, a > b)
-SIM_LANES(__vsetgtu, uint16_t, uint8_t, a > b)
-SIM_LANES(__vsetlts, int16_t, int8_t, a < b)
-SIM_LANES(__vsetltu, uint16_t, uint8_t, a < b)
-SIM_LANES(__vsetges, int16_t, int8_t, a >= b)
-SIM_LANES(__vsetgeu, uint16_t, uint8_t, a >= b)
-SIM_LANES(__vsetles, int16_t, int8_t, a <= b)
-SIM_LANES(__vsetleu, uint16_t, uint8_t, a <= b)
-SIM_LANES(__vabsdiffs, int16_t, int8_t, a > b ? a - b : b - a)
-SIM_LANES(__vhaddu, uint16_t, uint8_t, (a + b) >> 1)
-SIM_LANES(__vavgs, int16_t, int8_t, (a + b + (a + b >= 0)) >> 1)
-#undef SIM_LANES
-#define SIM_SATURATED(name, Lane2, Lane4, operation)                                                       \
-    SIM_INLINE unsigned int name##2(unsigned int left, unsigned int right) {                               \
-        return ::sim::each_lane<Lane2>(left, right,                                                        \
-                                       [](int a, int b) { return ::sim::clamped<Lane2>(a operation b); }); \
-    }                                                                                                      \
-    SIM_INLINE unsigned int name##4(unsigned int left, unsigned int right) {                               \
-        return ::sim::each_lane<Lane4>(left, right,                                                        \
-                                       [](int a, int b) { return ::sim::clamped<Lane4>(a operation b); }); \
-    }
-SIM_SATURATED(__vaddss, int16_t, int8_t, +)
-SIM_SATURATED(__vaddus, uint16_t, uint8_t, +)
-SIM_SATURATED(__vsubss, int16_t, int8_t, -)
-SIM_SATURATED(__vsubus, uint16_t, uint8_t, -)
-#undef SIM_SATURATED
+#define SIM_SIGNED(name, expression)           \
+    SIM_LANES_OF(name##2, int16_t, expression) \
+    SIM_LANES_OF(name##4, int8_t, expression)
+#define SIM_UNSIGNED(name, expression)          \
+    SIM_LANES_OF(name##2, uint16_t, expression) \
+    SIM_LANES_OF(name##4, uint8_t, expression)
+// The forms for signed lanes (s) and unsigned ones (u).
+#define SIM_BOTH(name, expression)  \
+    SIM_SIGNED(name##s, expression) \
+    SIM_UNSIGNED(name##u, expression)
+SIM_UNSIGNED(__vadd, a + b)
+SIM_UNSIGNED(__vsub, a - b)
+SIM_SIGNED(__vaddss, ::sim::clamped<Lane>(a + b))
+SIM_UNSIGNED(__vaddus, ::sim::clamped<Lane>(a + b))
+SIM_SIGNED(__vsubss, ::sim::clamped<Lane>(a - b))
+SIM_UNSIGNED(__vsubus, ::sim::clamped<Lane>(a - b))
+SIM_BOTH(__vmax, a > b ? a : b)
+SIM_BOTH(__vmin, a < b ? a : b)
+SIM_BOTH(__vabsdiff, a > b ? a - b : b - a)
+SIM_SIGNED(__vavgs, (a + b + (a + b >= 0)) >> 1)
+SIM_UNSIGNED(__vavgu, (a + b + 1) >> 1)
+SIM_UNSIGNED(__vhaddu, (a + b) >> 1)
+SIM_UNSIGNED(__vcmpeq, a == b ? -1 : 0)
+SIM_UNSIGNED(__vcmpne, a != b ? -1 : 0)
+SIM_BOTH(__vcmpgt, a > b ? -1 : 0)
+SIM_BOTH(__vcmplt, a < b ? -1 : 0)
+SIM_BOTH(__vcmpge, a >= b ? -1 : 0)
+SIM_BOTH(__vcmple, a <= b ? -1 : 0)
+SIM_UNSIGNED(__vseteq, a == b)
+SIM_UNSIGNED(__vsetne, a != b)
+SIM_BOTH(__vsetgt, a > b)
+SIM_BOTH(__vsetlt, a < b)
+SIM_BOTH(__vsetge, a >= b)
+SIM_BOTH(__vsetle, a <= b)
+#undef SIM_BOTH
+#undef SIM_UNSIGNED
+#undef SIM_SIGNED
+#undef SIM_LANES_OF
 SIM_INLINE unsigned int __vneg2(unsigned int value) { return __vsub2(0, value); }
 SIM_INLINE unsigned int __vneg4(unsigned int value) { return __vsub4(0, value); }
 SIM_INLINE unsigned int __vnegss2(unsigned int value) { return __vsubss2(0, value); }
