@@ -80,16 +80,13 @@ AsyncCopies& copies_of(Thread& self) {
     return *self.async_copies;
 }
 
-// Returns the running thread, and records the call's return address; null in host code.
-bool checked(const Thread& self) { return self.block->checked; }
-
 }  // namespace
 
 void async_copy(void* shared, const void* global, size_t bytes, size_t zero_fill) {
     Thread* self = enter(CALLER);
     if (!self) return;
     if (zero_fill > bytes) zero_fill = bytes;
-    if (checked(*self)) events::async_copy(*self, shared, global, bytes, zero_fill, self->call_address);
+    if (self->block->checked) events::async_copy(*self, shared, global, bytes, zero_fill, self->call_address);
     Copy copy = {shared, global, static_cast<unsigned>(bytes), static_cast<unsigned>(zero_fill)};
     if (!copies_of(*self).copies.add(copy)) out_of_memory(self->call_address, too_many_copies);
 }
@@ -97,14 +94,14 @@ void async_copy(void* shared, const void* global, size_t bytes, size_t zero_fill
 void async_copy_commit() {
     Thread* self = enter(CALLER);
     if (!self) return;
-    if (checked(*self)) events::async_commit(*self);
+    if (self->block->checked) events::async_commit(*self);
     copies_of(*self).copies.commit();
 }
 
 void async_copy_wait(unsigned groups_that_may_be_pending) {
     Thread* self = enter(CALLER);
     if (!self) return;
-    if (checked(*self)) events::async_wait(*self, groups_that_may_be_pending);
+    if (self->block->checked) events::async_wait(*self, groups_that_may_be_pending);
     if (self->async_copies) self->async_copies->copies.wait(groups_that_may_be_pending);
 }
 
@@ -118,27 +115,27 @@ void bulk_store(Site site, void* global, const void* shared, uint32_t bytes) {
 
 void start_store(Thread& self, const BulkCopy& copy) {
     if (copy.reduction != Reduction::none) in_block_order("its threads use atomic operations");
-    if (checked(self)) events::bulk_store(self, copy, self.call_address);
+    if (self.block->checked) events::bulk_store(self, copy, self.call_address);
     if (!copies_of(self).bulk_stores.add(copy)) out_of_memory(self.call_address, too_many_copies);
 }
 
 void bulk_commit() {
     Thread* self = enter(CALLER);
     if (!self) return;
-    if (checked(*self)) events::bulk_commit(*self);
+    if (self->block->checked) events::bulk_commit(*self);
     copies_of(*self).bulk_stores.commit();
 }
 
 void bulk_wait(unsigned groups_that_may_be_pending, bool reads_only) {
     Thread* self = enter(CALLER);
     if (!self) return;
-    if (checked(*self)) events::bulk_wait(*self, groups_that_may_be_pending, reads_only);
+    if (self->block->checked) events::bulk_wait(*self, groups_that_may_be_pending, reads_only);
     if (self->async_copies) self->async_copies->bulk_stores.wait(groups_that_may_be_pending);
 }
 
 void proxy_fence() {
     Thread* self = enter(CALLER);
-    if (self && checked(*self)) events::proxy_fence(*self);
+    if (self && self->block->checked) events::proxy_fence(*self);
 }
 
 // Called when a thread has exited or was abandoned. `perform_them`: its pending copies are performed now. On a GPU they

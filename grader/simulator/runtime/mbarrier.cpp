@@ -24,8 +24,6 @@ namespace {
 // The largest number of arrivals, and of bytes, that an mbarrier counts (PTX ISA, "Contents of the mbarrier object").
 constexpr uint32_t most = (1u << 20) - 1;
 
-bool checked(const Block& block) { return block.checked; }
-
 Mbarrier* find(const Block& block, const void* object) {
     for (Mbarrier* barrier = block.mbarriers; barrier; barrier = barrier->next)
         if (barrier->object == object) return barrier;
@@ -80,7 +78,7 @@ bool complete_phase(Mbarrier& barrier) {
     if (barrier.pending || barrier.bytes) return false;
     ++barrier.phase;
     barrier.pending = barrier.expected;
-    if (checked(*barrier.block)) events::mbarrier_complete(barrier);
+    if (barrier.block->checked) events::mbarrier_complete(barrier);
     return true;
 }
 
@@ -112,7 +110,7 @@ void perform_operation(const MbarrierOperation& operation) {
         perform_load(operation.copy);
         barrier.bytes -= static_cast<int32_t>(operation.copy.bytes());
     }
-    if (checked(*barrier.block)) events::mbarrier_operation_done(*operation.thread, barrier, operation.number);
+    if (barrier.block->checked) events::mbarrier_operation_done(*operation.thread, barrier, operation.number);
 }
 
 MbarrierOperation& start(Thread& self, const MbarrierOperation& operation) {
@@ -144,12 +142,12 @@ bool waits_for_phase(Thread& self, Mbarrier& barrier, bool (*complete)(const Mba
                      bool acquires) {
     const void* object = barrier.object;
     if (!complete(barrier, wanted)) {
-        if (checked(*self.block)) events::mbarrier_waits(self, barrier);
+        if (self.block->checked) events::mbarrier_waits(self, barrier);
         wait_for_others(self, &barrier, barrier.phase & 1);
         Mbarrier* still = find(*self.block, object);
         if (!still || !complete(*still, wanted)) return false;
     }
-    if (checked(*self.block)) events::mbarrier_waited(self, barrier, acquires);
+    if (self.block->checked) events::mbarrier_waited(self, barrier, acquires);
     return true;
 }
 
@@ -168,7 +166,7 @@ void mbarrier_init(Site site, void* object, uint32_t count) {
     barrier->object = static_cast<char*>(object);
     barrier->block = self->block;
     barrier->expected = barrier->pending = count;
-    if (checked(*self->block)) events::mbarrier_begin(*self, *barrier, self->call_address);
+    if (self->block->checked) events::mbarrier_begin(*self, *barrier, self->call_address);
     barrier->next = self->block->mbarriers;
     self->block->mbarriers = barrier;
     something_happened();
@@ -180,7 +178,7 @@ void mbarrier_invalidate(Site site, void* object) {
     Mbarrier& barrier = find_mbarrier(*self, site, object);
     if (barrier.operations)
         misused(*self, site, "mbarrier.inval while copies that complete on the mbarrier are pending");
-    if (checked(*self->block)) events::mbarrier_end(self, barrier, self->call_address);
+    if (self->block->checked) events::mbarrier_end(self, barrier, self->call_address);
     take_out(self->block->mbarriers, &barrier);
     free(&barrier);
 }
@@ -189,7 +187,7 @@ uint64_t mbarrier_arrive(Site site, void* object, Arrival arrival, uint32_t coun
     Thread* self = enter(site, CALLER);
     if (!self) return 0;
     Mbarrier& barrier = find_mbarrier(*self, site, object, Reach::cluster);
-    if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, arrival.releases, self->call_address);
+    if (self->block->checked) events::mbarrier_arrive(*self, barrier, arrival.releases, self->call_address);
     if (count == 0 || count > barrier.pending) {
         misused(*self, site, count ? too_many : "invalid arrival count 0: it must be at least 1");
     }
@@ -206,7 +204,7 @@ void mbarrier_expect_bytes(Site site, void* object, uint32_t bytes) {
     Thread* self = enter(site, CALLER);
     if (!self) return;
     Mbarrier& barrier = find_mbarrier(*self, site, object, Reach::cluster);
-    if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, false, self->call_address);
+    if (self->block->checked) events::mbarrier_arrive(*self, barrier, false, self->call_address);
     add_bytes(*self, site, barrier, bytes);
     something_happened();
 }
@@ -215,7 +213,7 @@ void mbarrier_complete_bytes(Site site, void* object, uint32_t bytes) {
     Thread* self = enter(site, CALLER);
     if (!self) return;
     Mbarrier& barrier = find_mbarrier(*self, site, object, Reach::cluster);
-    if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, false, self->call_address);
+    if (self->block->checked) events::mbarrier_arrive(*self, barrier, false, self->call_address);
     add_bytes(*self, site, barrier, -static_cast<int64_t>(bytes));
     complete_phase(barrier);
     something_happened();
@@ -247,7 +245,7 @@ void async_copy_arrive(Site site, void* object, bool counted) {
     uint64_t number = next_number(*self);
     MbarrierOperation operation = {{},   {},     &barrier, self,    site,   self->call_address,
                                    true, copies, number,   nullptr, nullptr};
-    if (checked(*self->block)) events::async_arrive(*self, barrier, number, self->call_address);
+    if (self->block->checked) events::async_arrive(*self, barrier, number, self->call_address);
     start(*self, operation);
 }
 
@@ -278,7 +276,7 @@ void start_copy(Thread& self, Site site, const BulkCopy& copy, const void* value
     MbarrierOperation operation = {copy,  {}, &barrier, &self,   site,   self.call_address,
                                    false, 0,  number,   nullptr, nullptr};
     if (value) memcpy(operation.value, value, copy.bytes());
-    if (checked(*self.block)) events::bulk_load(self, copy, reads, barrier, number, self.call_address);
+    if (self.block->checked) events::bulk_load(self, copy, reads, barrier, number, self.call_address);
     MbarrierOperation& started = start(self, operation);
     if (value) started.copy.map.address = reinterpret_cast<char*>(started.value);
 }
@@ -333,7 +331,7 @@ void start_commit(Thread& self, Site site, void* object, uint32_t multicast) {
         uint64_t number = next_number(self);
         MbarrierOperation operation = {{},   {},   &barrier, &self,   site,  self.call_address,
                                        true, last, number,   nullptr, &block};
-        if (checked(block)) events::tensor_committed(self, barrier, number, self.call_address);
+        if (block.checked) events::tensor_committed(self, barrier, number, self.call_address);
         start(self, operation);
     }
 }

@@ -27,8 +27,6 @@ constexpr unsigned allocation_detail = 3, access_detail = 4, wait_detail = 5;
 
 constexpr const char* no_memory = "the simulator is out of memory for tensor memory";
 
-bool checked(const Block& block) { return block.checked; }
-
 bool is_power_of_two(uint32_t n) { return n && !(n & (n - 1)); }
 
 void check_warp(Thread& self, unsigned participants, const char* text) {
@@ -75,7 +73,7 @@ void allocate(Thread& self, TensorMemory& memory, const Allocation& asked) {
     memory.allocated_at = self.call_address;
     memory.allocated_by = &self;
     for (auto& lane : memory.value) memset(lane + first, 0xff, asked.columns * sizeof *lane);
-    if (checked(*self.block)) events::tensor_allocated(self, asked.address_goes_to, first, asked.columns);
+    if (self.block->checked) events::tensor_allocated(self, asked.address_goes_to, first, asked.columns);
     memcpy(asked.address_goes_to, &first, sizeof first);
 }
 
@@ -88,7 +86,7 @@ void release(Thread& self, TensorMemory& memory, const Allocation& asked) {
         misused(self, asked.site,
                 "invalid tcgen05.dealloc: pass an address from tcgen05.alloc that was not deallocated yet, with the "
                 "same number of columns");
-    if (checked(*self.block)) events::tensor_released(self, first, asked.columns);
+    if (self.block->checked) events::tensor_released(self, first, asked.columns);
     for (unsigned c = begin; c < end; ++c) memory.allocation[c] = 0;
 }
 
@@ -196,7 +194,7 @@ void transfer_all(void* const* arguments, unsigned participants) {
     unsigned column = first.address & 0xffff, row = first.address >> 16;
     check_columns(self, first.site, *warp.block, column, first.columns(), first.stores ? "tcgen05.st" : "tcgen05.ld");
     TensorMemory& memory = tensor_memory_of(*warp.block, self.call_address);
-    if (checked(*warp.block))
+    if (warp.block->checked)
         events::tensor_transfer(warp, {row, first.lanes(), column, first.columns()}, first.stores, self.call_address);
     TensorLoad* load = nullptr;
     if (!first.stores) {
@@ -219,7 +217,7 @@ void transfer_all(void* const* arguments, unsigned participants) {
                 *lanes[lane]->variables[r] = not_loaded;
             }
         }
-        if (load && checked(*warp.block))
+        if (load && warp.block->checked)
             events::tensor_registers_pending(warp.threads[lane], load->variables[lane], load->registers);
     }
 }
@@ -228,7 +226,7 @@ void wait_for_loads(void* const* arguments, unsigned participants) {
     check_warp(*current_thread, participants, "tcgen05.wait requires all 32 threads of a warp: some have exited");
     Warp& warp = *current_thread->warp;
     bool stores = *static_cast<const bool*>(arguments[0]);
-    if (checked(*warp.block)) events::tensor_waited(warp, stores);
+    if (warp.block->checked) events::tensor_waited(warp, stores);
     if (stores || !warp.block->tensor_memory) return;
     TensorLoad*& newest = warp.block->tensor_memory->loads[warp.index];
     // Perform the oldest load first, so that a register that was loaded twice gets the later value.
@@ -242,7 +240,7 @@ void wait_for_loads(void* const* arguments, unsigned participants) {
         oldest = load->next;
         for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
             for (unsigned r = 0; r < load->registers; ++r) *load->variables[lane][r] = load->values[lane][r];
-            if (checked(*warp.block))
+            if (warp.block->checked)
                 events::tensor_registers_ready(warp.threads[lane], load->variables[lane], load->registers);
         }
         free(load);
@@ -329,10 +327,10 @@ void tensor_wait_loaded(Site site) { wait(site, "tcgen05.wait::ld", false, CALLE
 void tensor_wait_stored(Site site) { wait(site, "tcgen05.wait::st", true, CALLER); }
 
 void tensor_fence_before() {
-    if (current_thread && checked(*current_thread->block)) events::tensor_fence(*current_thread, false);
+    if (current_thread && current_thread->block->checked) events::tensor_fence(*current_thread, false);
 }
 void tensor_fence_after() {
-    if (current_thread && checked(*current_thread->block)) events::tensor_fence(*current_thread, true);
+    if (current_thread && current_thread->block->checked) events::tensor_fence(*current_thread, true);
 }
 
 void finish_tensor_memory(Block& block) {

@@ -15,20 +15,6 @@ namespace sim::checks {
 
 namespace {
 
-// Splits the bytes into the largest aligned pieces of at most 1 << `most` bytes. Calls visit(address, log2 of the size)
-// for each.
-template <typename F>
-void each_piece(const void* data, size_t bytes, unsigned most, F visit) {
-    uintptr_t address = reinterpret_cast<uintptr_t>(data);
-    while (bytes > 0) {
-        unsigned size_log2 = most;
-        while ((size_t(1) << size_log2) > bytes || (address & ((uintptr_t(1) << size_log2) - 1))) --size_log2;
-        visit(address, size_log2);
-        address += size_t(1) << size_log2;
-        bytes -= size_t(1) << size_log2;
-    }
-}
-
 // Log2 of bytes: cp.async copies up to 16 bytes per thread; the copy engine moves whole 32-byte sectors of global
 // memory.
 constexpr unsigned lane_piece = 4, engine_piece = 5;

@@ -106,18 +106,28 @@ bool known_at_fence(const ThreadState& thread, Epoch epoch) {
 
 enum class Order { fine, unordered, unfinished, fence_after_missing, fence_before_missing };
 
+// Returns whether `accept` is true for a wait that the thread is ordered after, and that an earlier MMA or copy was
+// complete for. The latest wait comes first.
+template <typename F>
+bool any_wait(const ThreadState& thread, const Shared& shared, const Record& before, F accept) {
+    for (size_t i = shared.waits.size(); i-- > 0;) {
+        const Wait& wait = shared.waits[i];
+        bool covers = wait.issuer == before.thread && wait.number >= before.number && ordered(thread, wait.epoch);
+        if (covers && accept(wait)) return true;
+    }
+    return false;
+}
+
 Order after_wgmma(const ThreadState& thread, const Shared& shared, const Record& before) {
     const TensorThread* own = thread.extras ? thread.extras->tensor : nullptr;
     bool own_wait = own && own->issuer == before.thread && before.number <= own->number;
     if (own_wait && known_at_fence(thread, own->waited)) return Order::fine;  // the usual case
     bool complete = false;
-    for (size_t i = shared.waits.size(); i-- > 0;) {
-        const Wait& wait = shared.waits[i];
-        if (wait.issuer != before.thread || wait.number < before.number || !ordered(thread, wait.epoch)) continue;
+    bool fenced = any_wait(thread, shared, before, [&](const Wait& wait) {
         complete = true;
-        if (known_at_fence(thread, wait.epoch)) return Order::fine;
-    }
-    return complete ? Order::fence_after_missing : Order::unfinished;
+        return known_at_fence(thread, wait.epoch);
+    });
+    return fenced ? Order::fine : complete ? Order::fence_after_missing : Order::unfinished;
 }
 
 Order after_transfer(const ThreadState& thread, const Record& before) {
@@ -290,11 +300,7 @@ bool overtakes_tensor_operation(const ThreadState& thread, BlockState& owner, ui
     const Record& record = shared.records[id];
     const TensorThread* own = thread.extras ? thread.extras->tensor : nullptr;
     if (own && own->issuer == record.thread && record.number <= own->number) return false;  // the usual case
-    for (size_t i = shared.waits.size(); i-- > 0;) {
-        const Wait& wait = shared.waits[i];
-        if (wait.issuer != record.thread || wait.number < record.number || !ordered(thread, wait.epoch)) continue;
-        return false;
-    }
+    if (any_wait(thread, shared, record, [](const Wait&) { return true; })) return false;
     *reader = record.thread->epoch;
     return true;
 }

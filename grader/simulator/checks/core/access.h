@@ -116,6 +116,20 @@ SIM_ALWAYS_INLINE void each_cell(const AccessSite& site, uintptr_t address, unsi
     for (unsigned i = 0; i < count; ++i) visit(cell[i]);
 }
 
+// Splits the bytes into the largest aligned pieces of at most 1 << `most` bytes. Calls visit(address, log2 of the size)
+// for each.
+template <typename F>
+void each_piece(const void* data, size_t bytes, unsigned most, F visit) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(data);
+    while (bytes > 0) {
+        unsigned size_log2 = most;
+        while ((size_t(1) << size_log2) > bytes || (address & ((uintptr_t(1) << size_log2) - 1))) --size_log2;
+        visit(address, size_log2);
+        address += size_t(1) << size_log2;
+        bytes -= size_t(1) << size_log2;
+    }
+}
+
 template <bool Write>
 SIM_ALWAYS_INLINE void access_cells(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2) {
     each_cell(site, address, size_log2, [&](ShadowCell& cell) SIM_INLINED {

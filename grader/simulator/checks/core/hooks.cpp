@@ -93,19 +93,11 @@ SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* cod
 // Checks any number of bytes, in the largest aligned pieces of at most 1 << widest bytes.
 template <bool Write>
 void hook_range(const void* data, size_t bytes, const void* code, unsigned widest = 4) {
-    const char* next = static_cast<const char*>(data);
-    Hooked whole = {reinterpret_cast<uintptr_t>(data), bytes};
-    while (bytes > 0) {
-        unsigned size_log2 = widest;
-        while ((size_t(1) << size_log2) > bytes ||
-               (reinterpret_cast<uintptr_t>(next) & ((uintptr_t(1) << size_log2) - 1)))
-            --size_log2;
-        hook_any<Write>(next, size_log2, code);
-        next += size_t(1) << size_log2;
-        bytes -= size_t(1) << size_log2;
-    }
+    each_piece(data, bytes, widest, [code](uintptr_t address, unsigned size_log2) {
+        hook_any<Write>(reinterpret_cast<const void*>(address), size_log2, code);
+    });
     ThreadState* state = current_thread ? state_of(*current_thread) : nullptr;
-    if (state) state->hooked[Write] = whole;
+    if (state) state->hooked[Write] = {reinterpret_cast<uintptr_t>(data), bytes};
 }
 
 // Host threads may synchronize through volatile and atomic variables: a write releases, a read acquires.
