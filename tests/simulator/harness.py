@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import ctypes
 import json
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from grader.execution.build.build import compile_kernel, entry_point
 
 KERNELS = Path(__file__).parent / "kernels"
+COMPILERS = [
+    pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"no {name}"))
+    for name in ("g++", "clang++")
+]
 
 _DTYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "int32": "i32", "int64": "i64", "uint16": "bf16"}
 _CLOCKS = (time.perf_counter, time.thread_time, time.process_time)
@@ -113,6 +119,14 @@ class SimulatedKernel:
         assert address, "the arena is full"
         self.sim.sim_tensor_write(address, array.ctypes.data, array.nbytes)
         return address
+
+
+def run(kernel: SimulatedKernel, launcher: str, *arguments: Any, **settings: object) -> Outcome:
+    """Run a launcher of correct kernels with these settings. Assert that there is no error and no finding."""
+    kernel.configure(**settings)
+    outcome = kernel(launcher, *arguments)
+    assert outcome.error == 0 and not outcome.report.get("findings"), outcome
+    return outcome
 
 
 def _scalar(dtype: str, value: Any) -> Any:

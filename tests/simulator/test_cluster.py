@@ -7,6 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.simulator.harness import run
+
 RNG = np.random.default_rng(23)
 INVALID_CLUSTER_SIZE = 912
 
@@ -14,13 +16,6 @@ INVALID_CLUSTER_SIZE = 912
 @pytest.fixture(params=[False, True], ids=["plain", "checked"])
 def kernel(load, request):
     return load("cluster", checks=request.param)
-
-
-def run(kernel, schedule, launcher, *arguments):
-    """Run a launcher and assert that there are no findings, because these kernels are correct."""
-    kernel.configure(**schedule)
-    outcome = kernel(launcher, *arguments)
-    assert outcome.error == 0 and not outcome.report["findings"], outcome
 
 
 def identities(grid, cluster, explicit=True):
@@ -89,7 +84,7 @@ def test_how_many_clusters_fit(load):
 def test_shared_memory_of_neighbors(kernel, schedule, clusters):
     x = RNG.integers(-99, 99, (clusters, 4, 64)).astype(np.float32)
     out, sums = np.zeros_like(x), np.zeros((clusters, 4, 2), dtype=np.int32)
-    run(kernel, schedule, "run_neighbors", x, out, sums, clusters)
+    run(kernel, "run_neighbors", x, out, sums, clusters, **schedule)
     ahead = np.roll(x, -1, 1)[:, :, ::-1]
     behind = np.roll(x, 1, 1)[:, :, np.arange(64) % 32 + 1]
     np.testing.assert_array_equal(out, np.roll(ahead - behind, 1, 1))
@@ -101,7 +96,7 @@ def test_shared_memory_of_neighbors(kernel, schedule, clusters):
 def test_a_barrier_in_two_steps(kernel, schedule, rounds):
     x = RNG.integers(-9, 9, (2, 2, 32)).astype(np.float32)
     out, expected = np.zeros_like(x), x.copy()
-    run(kernel, schedule, "run_two_steps", x, out, rounds)
+    run(kernel, "run_two_steps", x, out, rounds, **schedule)
     for _ in range(rounds):
         expected = expected[:, ::-1, ::-1] + 1 - 2 * expected
     np.testing.assert_array_equal(out, expected)
@@ -111,7 +106,7 @@ def test_a_barrier_in_two_steps(kernel, schedule, rounds):
 def test_copies_between_blocks_complete_on_an_mbarrier(kernel, schedule, rounds):
     x = RNG.integers(-9, 9, (rounds, 64)).astype(np.float32)
     out = np.zeros_like(x)
-    run(kernel, schedule, "run_handed_over", x, out, rounds)
+    run(kernel, "run_handed_over", x, out, rounds, **schedule)
     np.testing.assert_array_equal(out, x[:, ::-1] + 100 * x)
 
 
@@ -120,7 +115,7 @@ def test_copies_between_blocks_complete_on_an_mbarrier(kernel, schedule, rounds)
 def test_a_copy_to_all_blocks_of_a_cluster(kernel, schedule, clusters, tensor):
     x = RNG.integers(-9, 9, (clusters, 4, 64)).astype(np.float32)
     out = np.zeros_like(x)
-    run(kernel, schedule, "run_shared_tile", x, out, clusters, tensor)
+    run(kernel, "run_shared_tile", x, out, clusters, tensor, **schedule)
     summed = np.einsum("crk,r->ck", x, np.arange(1, 5))
     np.testing.assert_array_equal(out, np.stack([np.roll(summed, -rank, 1) for rank in range(4)], 1))
 
@@ -135,7 +130,7 @@ def test_a_copy_to_several_blocks_reads_once(load):
 
 def test_threads_that_have_exited_are_not_waited_for(kernel, schedule):
     out = np.zeros((2, 4, 32), dtype=np.int32)
-    run(kernel, schedule, "run_early", out)
+    run(kernel, "run_early", out, **schedule)
     assert out[:, :3].all() and not out[:, 3].any()
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.simulator.harness import run
+
 RNG = np.random.default_rng(9)
 LANE = np.arange(32)
-
-
-def run(kernel, launcher, *arguments):
-    outcome = kernel(launcher, *arguments)
-    assert outcome.error == 0 and not outcome.report["findings"], outcome
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "checked"])

@@ -6,22 +6,18 @@ The result must not depend on the order of threads, the number of workers, or th
 from __future__ import annotations
 
 import functools
-import shutil
 from pathlib import Path
 
 import pytest
 
 from grader.verdict.wording.findings import text
 from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation, build_corpus, corpus_files, disagreements
+from tests.simulator.harness import COMPILERS
 
 FOLDERS = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir())
 FILES = {folder: corpus_files(CORPUS / folder) for folder in FOLDERS}
 EVERY = [pytest.param(f, id=f.name) for folder in FOLDERS for f in FILES[folder]]
 CORRECT = [pytest.param(f, id=f.name) for folder in FOLDERS for f in FILES[folder] if not f.fault]
-COMPILERS = [
-    pytest.param("g++", marks=pytest.mark.skipif(not shutil.which("g++"), reason="no g++")),
-    pytest.param("clang++", marks=pytest.mark.skipif(not shutil.which("clang++"), reason="no clang++")),
-]
 SCHEDULES = [{"schedule": "reverse"}, {"workers": 2}] + [{"schedule": f"random:{seed}"} for seed in range(6)]
 
 

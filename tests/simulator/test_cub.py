@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.simulator.harness import run
+
 RNG = np.random.default_rng(13)
-
-
-def run(kernel, launcher, *arguments):
-    outcome = kernel(launcher, *arguments)
-    assert outcome.error == 0 and not outcome.report["findings"], outcome
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "checked"])

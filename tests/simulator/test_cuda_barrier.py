@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.simulator.harness import run
+
 RNG = np.random.default_rng(17)
 
 
@@ -13,11 +15,6 @@ def kernel(load, schedule, request):
     loaded = load("cuda_barrier", checks=request.param)
     loaded.configure(**schedule)
     return loaded
-
-
-def run(kernel, launcher, *arguments):
-    outcome = kernel(launcher, *arguments)
-    assert outcome.error == 0 and not outcome.report["findings"], outcome
 
 
 @pytest.mark.parametrize("rounds", [1, 5])

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import functools
 import re
-import shutil
 
 import pytest
 
 from grader.execution.build.build import BuiltKernel, compile_kernel
 from grader.verdict.wording.findings import text
 from tests.simulator.corpus_kernels import Simulation
-from tests.simulator.harness import KERNELS
+from tests.simulator.harness import COMPILERS, KERNELS
 
 SOURCE = KERNELS / "global_variables.cu"
 READ = re.findall(r"void read_(\w+)\(", SOURCE.read_text())
-COMPILERS = [
-    pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"no {name}"))
-    for name in ("g++", "clang++")
-]
 
 
 @functools.cache

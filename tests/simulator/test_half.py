@@ -7,6 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tests.simulator.harness import run
+
 PATTERNS = np.arange(65536, dtype=np.uint16)
 RNG = np.random.default_rng(7)
 FORMATS = ["f16", "bf16"]
@@ -61,11 +63,6 @@ def from_floats(numbers: np.ndarray, fmt: str) -> np.ndarray:
 
         bits = torch.from_numpy(numbers.astype(np.float32)).bfloat16().view(torch.int16).numpy().view(np.uint16)
     return np.where(np.isnan(numbers), NAN, bits).astype(np.uint16)
-
-
-def run(kernel, launcher, *arguments):
-    outcome = kernel(launcher, *arguments)
-    assert outcome.error == 0, outcome
 
 
 @pytest.mark.parametrize("fmt", FORMATS)

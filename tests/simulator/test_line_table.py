@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 from elftools.elf.elffile import ELFFile
 
 from grader.execution.build.build import compile_kernel
 from grader.simulator.line_table import rows
-from tests.simulator.harness import KERNELS
-
-COMPILERS = [
-    pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"no {name}"))
-    for name in ("g++", "clang++")
-]
+from tests.simulator.harness import COMPILERS, KERNELS
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

@@ -11,15 +11,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tests.simulator.harness import run
+
 RNG = np.random.default_rng(11)
 N = 4096
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy warns about infinities and NaN
-
-
-def run(kernel, launcher, *arguments):
-    outcome = kernel(launcher, *arguments)
-    assert outcome.error == 0, outcome
 
 
 def of_floats(load, which: int, a, b=None, c=None) -> np.ndarray:

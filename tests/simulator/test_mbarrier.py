@@ -9,6 +9,7 @@ from grader.execution.build.build import compile_kernel
 from grader.setup.errors import BuildError
 from grader.verdict.wording.findings import message
 from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation
+from tests.simulator.harness import run
 
 RNG = np.random.default_rng(11)
 
@@ -18,24 +19,17 @@ def kernel(load, request):
     return load("mbarrier", checks=request.param)
 
 
-def run(kernel, schedule, launcher, *arguments):
-    """Run a launcher and assert that there are no findings, because these kernels are correct."""
-    kernel.configure(**schedule)
-    outcome = kernel(launcher, *arguments)
-    assert outcome.error == 0 and not outcome.report["findings"], outcome
-
-
 @pytest.mark.parametrize("tiles", [0, 1, 2, 3, 9])
 def test_bulk_copies_that_complete_on_an_mbarrier(kernel, schedule, tiles):
     x = RNG.standard_normal((tiles, 256)).astype(np.float32)
     out = np.zeros_like(x)
-    run(kernel, schedule, "run_doubled", x, out, tiles)
+    run(kernel, "run_doubled", x, out, tiles, **schedule)
     np.testing.assert_array_equal(out, 2 * x[:, ::-1])
 
 
 def test_states_of_phases(kernel, schedule):
     out = np.zeros((2, 64), dtype=np.int32)
-    run(kernel, schedule, "run_states", out)
+    run(kernel, "run_states", out, **schedule)
     np.testing.assert_array_equal(out[0], 63 - np.arange(64))
     # The second phase expects 63 arrivals, so the states that they return have 63, 62, ... 1 pending. On a GPU the
     # lanes of a warp arrive together and get the same number.
@@ -47,7 +41,7 @@ def test_states_of_phases(kernel, schedule):
 def test_thread_copies_that_complete_on_an_mbarrier(kernel, schedule, rounds):
     x = RNG.standard_normal((rounds, 32, 4)).astype(np.float32)
     out = np.zeros_like(x)
-    run(kernel, schedule, "run_copied", x, out, rounds)
+    run(kernel, "run_copied", x, out, rounds, **schedule)
     np.testing.assert_array_equal(out, x[:, ::-1])
 
 
@@ -55,7 +49,7 @@ def test_thread_copies_that_complete_on_an_mbarrier(kernel, schedule, rounds):
 def test_bulk_stores(kernel, schedule, rows):
     x = RNG.standard_normal((rows, 128)).astype(np.float32)
     out = np.zeros_like(x)
-    run(kernel, schedule, "run_stored", x, out, rows)
+    run(kernel, "run_stored", x, out, rows, **schedule)
     expected = x + np.float32(1)
     expected[0, 0] += 1
     np.testing.assert_array_equal(out, expected)
@@ -63,7 +57,7 @@ def test_bulk_stores(kernel, schedule, rows):
 
 def test_one_lane_is_elected(kernel, schedule):
     out = np.zeros(32, dtype=np.int32)
-    run(kernel, schedule, "run_elected", np.zeros(64, dtype=np.float32), out)
+    run(kernel, "run_elected", np.zeros(64, dtype=np.float32), out, **schedule)
     np.testing.assert_array_equal(out, [21011] + 31 * [21000])
 
 
@@ -100,5 +94,5 @@ def test_a_deadlocked_wait_reports_what_is_missing():
 def test_warpgroups_share_registers(kernel, schedule):
     x = RNG.standard_normal(128).astype(np.float32)
     out = np.zeros_like(x)
-    run(kernel, schedule, "run_registers", x, out)
+    run(kernel, "run_registers", x, out, **schedule)
     np.testing.assert_array_equal(out, x[::-1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import cache
 
 import pytest
@@ -11,15 +10,11 @@ from grader.execution.build.build import compile_kernel
 from grader.simulator.line_counters import LineCounters
 from grader.simulator.report import Report
 from tests.simulator.corpus_kernels import Simulation
-from tests.simulator.harness import KERNELS
+from tests.simulator.harness import COMPILERS, KERNELS
 
 SOURCE = KERNELS / "operations.cu"
 LINES = SOURCE.read_text().splitlines()
 N = 96
-COMPILERS = [
-    pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"{name} is not installed"))
-    for name in ("g++", "clang++")
-]
 
 
 @cache

@@ -12,6 +12,7 @@ from grader.frontend.ptx_instructions import (
     tensor_product,
     wgmma_form,
 )
+from tests.simulator.harness import run
 
 RNG = np.random.default_rng(3)
 LANE = np.arange(32)
@@ -23,12 +24,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.fixture(params=[False, True], ids=["plain", "checked"])
 def kernel(load, request):
     return load("ptx", checks=request.param)
-
-
-def run(kernel, launcher, *arguments):
-    """Run a launcher and assert that there are no findings, because these kernels are correct."""
-    outcome = kernel(launcher, *arguments)
-    assert outcome.error == 0 and not outcome.report["findings"], outcome
 
 
 # ------------------------------------------------------------------------------------------------------- tensor cores

@@ -12,14 +12,10 @@ import pytest
 
 from grader.execution.build.build import BuiltKernel, compile_kernel
 from tests.simulator.corpus_kernels import Simulation
-from tests.simulator.harness import KERNELS
+from tests.simulator.harness import COMPILERS, KERNELS
 
 SOURCE = KERNELS / "structures_by_value.cu"
 THREADS = 8
-COMPILERS = [
-    pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"no {name}"))
-    for name in ("g++", "clang++")
-]
 
 
 @functools.cache

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +14,7 @@ from grader.frontend.toolchain.cache import digest, digest_folder, open_cache
 from grader.frontend.toolchain.compilers import find_cxx
 from grader.simulator.library import INCLUDE_DIR, build_objects, include_flags, plan_library
 from tests.seeds import SEED
+from tests.simulator.harness import COMPILERS
 
 UNIT = Path(__file__).parent / "unit"
 SOURCES = sorted(UNIT.glob("*.cpp"))
@@ -22,10 +22,6 @@ CASES = [
     pytest.param(name, id=f"{path.stem}-{name}")
     for path in SOURCES
     for name in re.findall(r"^CASE\((\w+)\)", path.read_text(), re.MULTILINE)
-]
-COMPILERS = [
-    pytest.param("g++", marks=pytest.mark.skipif(not shutil.which("g++"), reason="no g++")),
-    pytest.param("clang++", marks=pytest.mark.skipif(not shutil.which("clang++"), reason="no clang++")),
 ]
 FLAGS = ("-std=c++17", "-O1", "-g", "-fno-strict-aliasing", "-Wall", "-Wextra", "-Werror")
 INCLUDES = (*include_flags(), f"-I{INCLUDE_DIR.parent}", f"-I{UNIT}")

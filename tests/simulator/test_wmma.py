@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.simulator.harness import run
+
 RNG = np.random.default_rng(5)
 SHAPES = [(16, 16, 16), (32, 8, 16), (8, 32, 16)]
 
@@ -12,13 +14,6 @@ SHAPES = [(16, 16, 16), (32, 8, 16), (8, 32, 16)]
 @pytest.fixture(params=[False, True], ids=["plain", "checked"])
 def kernel(load, request):
     return load("wmma", checks=request.param)
-
-
-def run(kernel, launcher, *arguments):
-    """Run a launcher and assert that there are no findings, because these kernels are correct."""
-    outcome = kernel(launcher, *arguments)
-    assert outcome.error == 0 and not outcome.report["findings"], outcome
-    return outcome
 
 
 def bfloat16(x: np.ndarray) -> np.ndarray:
