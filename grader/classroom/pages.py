@@ -7,7 +7,6 @@ page's Content-Security-Policy (Content Security Policy Level 3, W3C). All texts
 from __future__ import annotations
 
 import statistics
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from grader.classroom.gradebook import GradeBook
 from grader.classroom.incidents import Incident, note
 from grader.classroom.result import StudentResult
 from grader.classroom.similar import Pair
-from grader.classroom.stored import Stored, shown_name, stored
+from grader.classroom.stored import Stored, shown_name, shown_names, stored
 from grader.classroom.submissions import Submission
 from grader.course import Course
 from grader.course.learner.packing import OPT_IN
@@ -52,11 +51,8 @@ def write_pages(
             students.append(student)
         except Exception as error:  # the other students still get their pages
             note(out, submission.student, Incident.of(error, "writing feedback.html"))
-    same = Counter(student.name for student in students)
-    students = [
-        student if same[student.name] == 1 else replace(student, name=printable(student.result.student))
-        for student in students
-    ]
+    names = shown_names(student.result.student for student in students)
+    students = [replace(student, name=names[student.result.student]) for student in students]
     boards = leaderboard.boards(students)
     title = course.manifest.title
     write_file(out / "leaderboard.html", _page("leaderboard.html.j2", title=title, boards=boards, opt_in=OPT_IN))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from grader.classroom.cells import printable
@@ -58,6 +59,13 @@ def shown_name(student: str) -> str:
         if match := re.fullmatch(pattern, name):
             return match[1]
     return name
+
+
+def shown_names(students: Iterable[str]) -> dict[str, str]:
+    """Return the name to show for each student of a class. Two students of the same name keep their numbers."""
+    shown = {student: shown_name(student) for student in students}
+    count = Counter(shown.values())
+    return {student: name if count[name] == 1 else printable(student) for student, name in shown.items()}
 
 
 def _shown(content: bytes) -> str:

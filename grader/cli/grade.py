@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -91,6 +91,7 @@ def command(
     from grader.classroom.instructor import Instructions, read_instructions
     from grader.classroom.pages import write_pages
     from grader.classroom.session import Session
+    from grader.classroom.stored import shown_names
     from grader.classroom.submissions import find_submissions
     from grader.classroom.worker import require_sandbox
 
@@ -128,15 +129,17 @@ def command(
     if (out / LOG).exists() and any(result.references for result in results):
         print_note(f"the grader itself failed; see {out / LOG}")
     if pairs:
-        print_similar(pairs, out, console)
+        shown = shown_names(submission.student for submission in submissions)
+        print_similar(pairs, shown, out, console)
     return 0
 
 
 def _run(session: Session, console: Console) -> list[StudentResult]:
     """Run the session. On a terminal, show a progress bar with the finished jobs and students."""
     from grader.classroom.policy import grade
-    from grader.classroom.stored import shown_name
+    from grader.classroom.stored import shown_names
 
+    shown = shown_names(submission.student for submission in session.submissions)
     columns = [
         TextColumn("grading"),
         BarColumn(),
@@ -153,7 +156,7 @@ def _run(session: Session, console: Console) -> list[StudentResult]:
         def done(submission: Submission, result: StudentResult, before: bool) -> None:
             nonlocal students
             students += 1
-            name = shown_name(submission.student)
+            name = shown[submission.student]
             progress.update(bar, students=students, last=name[:30])
             if (not console.is_terminal and not before) or submission.student in session.again_students:
                 points = grade(session.instructions.policy, result, "", {}).total
@@ -173,10 +176,9 @@ def _run(session: Session, console: Console) -> list[StudentResult]:
             raise
 
 
-def print_similar(pairs: Sequence[Pair], out: Path, console: Console) -> None:
-    """Print the largest groups of students with nearly identical files."""
+def print_similar(pairs: Sequence[Pair], shown: Mapping[str, str], out: Path, console: Console) -> None:
+    """Print the largest groups of students with nearly identical files. ``shown``: the names to show."""
     from grader.classroom import similar
-    from grader.classroom.stored import shown_name
 
     found = similar.groups(pairs)
     text = f"{words.count(len(pairs), 'pair')} of nearly identical files, in {words.count(len(found), 'group')}"
@@ -185,9 +187,9 @@ def print_similar(pairs: Sequence[Pair], out: Path, console: Console) -> None:
         names = similar.students(group)
         alike = f"  {group[0].similarity:.0%}  {group[0].exercise}"
         console.print(f"{alike}: {words.count(len(names), 'student')}", markup=False, soft_wrap=True)
-        shown = [shown_name(name) for name in names[:SHOWN_NAMES]]
-        shown += [f"and {len(names) - SHOWN_NAMES} more"] * (len(names) > SHOWN_NAMES)
-        console.print(f"        {'; '.join(shown)}", markup=False, soft_wrap=True)
+        parts = [shown[name] for name in names[:SHOWN_NAMES]]
+        parts += [f"and {len(names) - SHOWN_NAMES} more"] * (len(names) > SHOWN_NAMES)
+        console.print(f"        {'; '.join(parts)}", markup=False, soft_wrap=True)
     if len(found) > SHOWN_GROUPS:
         console.print(f"  and {words.count(len(found) - SHOWN_GROUPS, 'group')} more")
 

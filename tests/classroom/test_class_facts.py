@@ -14,7 +14,7 @@ from grader.classroom.pages import feedback_page
 from grader.classroom.policy import Grade
 from grader.classroom.result import StudentResult
 from grader.classroom.similar import Pair
-from grader.classroom.stored import Stored
+from grader.classroom.stored import Stored, shown_names
 from grader.cli.grade import print_similar
 from grader.course import Course
 from grader.report import theme
@@ -143,11 +143,18 @@ def test_a_file_similar_to_one_of_a_group_joins_the_group() -> None:
     ]  # fmt: skip
 
 
+def test_two_students_of_one_name_are_shown_with_their_numbers() -> None:
+    names = [f"{name}_assignsubmission_file_" for name in ("Lee, Ann_101", "Lee, Ann_102", "Ray, Bob_103")]
+    assert list(shown_names(names).values()) == [names[0], names[1], "Ray, Bob"]
+
+
 def test_similar_files_are_printed_by_group(capsys: pytest.CaptureFixture[str]) -> None:
     """A class with one solution has many pairs, which would hide a smaller group."""
     names = [f"Lee, A{i}_{100 + i}_assignsubmission_file_" for i in range(8)]
     pairs = [Pair("day01/twice", first, second, 1.0) for first, second in combinations(names, 2)]
-    print_similar([*pairs, Pair("day02/softmax", "[red]bob", "cem", 0.9)], Path("out"), theme.console(sys.stdout))
+    pairs += [Pair("day02/softmax", "[red]bob", "cem", 0.9)]
+    shown = shown_names([*names, "[red]bob", "cem"])
+    print_similar(pairs, shown, Path("out"), theme.console(sys.stdout))
     assert capsys.readouterr().out.splitlines() == [
         "29 pairs of nearly identical files, in 2 groups: out/similar.csv",
         "  100%  day01/twice: 8 students",
