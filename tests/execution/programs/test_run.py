@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,23 @@ from tests.execution.programs.running import KERNELS, built, findings_of, line_o
 
 ENDINGS = KERNELS / "endings.cu"
 PROGRAM = Path(__file__).parents[2] / "simulator" / "kernels" / "program.cu"
+
+
+Ran = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def ran(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Ran:
+    """Return a function that runs a program's text: its exit status, its output, and stderr on one line."""
+
+    def call(code: str, *options: str) -> tuple[int, str, str]:
+        file = tmp_path / "one.cu"
+        file.write_text(code)
+        status = run(["run", *options, str(file)])
+        out, err = capfd.readouterr()
+        return status, out, " ".join(err.split())
+
+    return call
 
 
 @pytest.fixture(scope="module")
@@ -101,24 +118,19 @@ def test_without_checks_nothing_is_found(capfd: pytest.CaptureFixture[str]) -> N
     assert "device 8" in capfd.readouterr().out
 
 
-def test_writes_of_the_same_value_are_findings_on_request(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "same.cu"
-    file.write_text(
-        """__device__ int any;
+def test_writes_of_the_same_value_are_findings_on_request(ran: Ran) -> None:
+    code = """__device__ int any;
 __global__ void set() { any = 1; }
 int main() { set<<<1, 64>>>(); cudaDeviceSynchronize(); }
 """
-    )
-    assert run(["run", str(file)]) == 0
-    assert "race" not in capfd.readouterr().err
-    assert run(["run", str(file), "--same-value-races"]) == 1
-    assert "4-byte write" in " ".join(capfd.readouterr().err.split())
+    status, _, said = ran(code)
+    assert status == 0 and "race" not in said
+    status, _, said = ran(code, "--same-value-races")
+    assert status == 1 and "4-byte write" in said
 
 
-def test_blocks_run_in_reverse_order_on_request(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "flag.cu"
-    file.write_text(
-        """#include <cstdio>
+def test_blocks_run_in_reverse_order_on_request(ran: Ran) -> None:
+    code = """#include <cstdio>
 __device__ int flag, data;
 __global__ void pass() {
     printf("%d ", blockIdx.x);
@@ -134,27 +146,20 @@ __global__ void pass() {
 }
 int main() { pass<<<2, 1>>>(); cudaDeviceSynchronize(); }
 """
-    )
-    assert run(["run", str(file), "--workers", "2"]) == 0
-    assert capfd.readouterr().out == "0 1 1 "
-    assert run(["run", str(file), "--workers", "2", "--reverse"]) == 1
-    out, err = capfd.readouterr()
-    assert out == "1 0 0 " and "race" in err
-    assert run(["run", str(file), "--device", "cuda", "--reverse"]) == 2
-    assert "--reverse is for the simulated GPU" in capfd.readouterr().err
+    assert ran(code, "--workers", "2")[:2] == (0, "0 1 1 ")
+    status, out, err = ran(code, "--workers", "2", "--reverse")
+    assert status == 1 and out == "1 0 0 " and "race" in err
+    status, _, said = ran(code, "--device", "cuda", "--reverse")
+    assert status == 2 and "--reverse is for the simulated GPU" in said
 
 
-def test_blocks_print_in_their_order_on_several_cores(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "prints.cu"
-    file.write_text(
-        """#include <cstdio>
+def test_blocks_print_in_their_order_on_several_cores(ran: Ran) -> None:
+    code = """#include <cstdio>
 __global__ void prints() { printf("%d ", blockIdx.x); }
 int main() { prints<<<50, 1>>>(); cudaDeviceSynchronize(); }
 """
-    )
-    assert run(["run", str(file), "--no-checks", "--workers", "2", "-v"]) == 0
-    out, err = capfd.readouterr()
-    assert [int(number) for number in out.split()] == list(range(50))
+    status, out, err = ran(code, "--no-checks", "--workers", "2", "-v")
+    assert status == 0 and [int(number) for number in out.split()] == list(range(50))
     assert "prints ran on one worker: its threads print" in err
 
 
@@ -216,10 +221,8 @@ def test_a_machine_without_a_jail_is_named(capfd: pytest.CaptureFixture[str], mo
     assert "Landlock: no landlock" in said
 
 
-def test_bfind_and_bit_cast_give_the_bits_of_a_gpu(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "bits.cu"
-    file.write_text(
-        """#include <bit>
+def test_bfind_and_bit_cast_give_the_bits_of_a_gpu(ran: Ran) -> None:
+    code = """#include <bit>
 #include <cstdio>
 __global__ void k() {
     unsigned a, b, c, d, e;
@@ -235,9 +238,7 @@ int main() {
     cudaDeviceSynchronize();
 }
 """
-    )
-    assert run(["run", "--std", "c++20", str(file)]) == 0
-    assert capfd.readouterr().out == "8 2 23 40 ffffffff 3f800000"
+    assert ran(code, "--std", "c++20")[:2] == (0, "8 2 23 40 ffffffff 3f800000")
 
 
 def test_device_variables_of_one_name_in_two_files(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -281,44 +282,40 @@ def test_a_long_program_is_told_once_how_to_save_time(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('#include "missing.h"\nint main() {}\n', "wrong.cu:1"),
-        ("int main() {\n    return missing;\n}\n", "wrong.cu:2:12: error: 'missing' was not declared"),
+        ('#include "missing.h"\nint main() {}\n', "one.cu:1"),
+        ("int main() {\n    return missing;\n}\n", "one.cu:2:12: error: 'missing' was not declared"),
         (
             "#include <cusparse.h>\nint main() {}\n",
-            "wrong.cu:1:1: error: #include <cusparse.h>: the simulator does not",
+            "one.cu:1:1: error: #include <cusparse.h>: the simulator does not",
         ),
         (
             '__global__ void k() {\n    asm volatile("made.up;");\n}\nint main() {}\n',
-            "wrong.cu:2:5: error: the PTX instruction made",
+            "one.cu:2:5: error: the PTX instruction made",
         ),
         (
             "__global__ void k(int* p) {\n    for (int i = 0; i < 3; ++i) {\n        p[i] = i;\n}\n"
             "#include <cstdlib>\nint main() {\n    srand(3);\n}\n",
-            "wrong.cu:2:33: error: '{' is never closed",
+            "one.cu:2:33: error: '{' is never closed",
         ),
         (
             "#include <cstdlib>\n__global__ void k(int* p) {\n    p[0] = (3;\n}\nint main() {\n    srand(3);\n}\n",
-            "wrong.cu:3:12: error: '(' is never closed",
+            "one.cu:3:12: error: '(' is never closed",
         ),
         (
             "#include <cstdlib>\n__global__ void k(int* p) {\n    p[0] = 3;\n    srand(3);\n}\nint main() {}\n",
-            "wrong.cu:4:5: error: srand is a function of the host's C library",
+            "one.cu:4:5: error: srand is a function of the host's C library",
         ),
         ("int not_main() { return 0; }\n", "the program has no main"),
         ("void elsewhere();\nint main() { elsewhere(); }\n", "used but not defined: elsewhere()"),
         (
             "__global__ void k(int& n) { n = 1; }\nint main() {}\n",
-            "wrong.cu:1:22: error: the kernel k has a parameter that is a",
+            "one.cu:1:22: error: the kernel k has a parameter that is a",
         ),
     ],
 )
-def test_errors_in_a_program_name_their_line(
-    text: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "wrong.cu"
-    file.write_text(text)
-    assert run(["run", str(file)]) == 2
-    assert said in " ".join(capfd.readouterr().err.split())
+def test_errors_in_a_program_name_their_line(text: str, said: str, ran: Ran) -> None:
+    status, _, err = ran(text)
+    assert status == 2 and said in err
 
 
 @pytest.mark.parametrize(
@@ -329,12 +326,8 @@ def test_a_wrong_command_line_is_reported(arguments: list[str], capfd: pytest.Ca
     assert capfd.readouterr().err.startswith("error: ")
 
 
-def test_a_launch_that_is_too_large_names_the_limit_and_the_line(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    file = tmp_path / "large.cu"
-    file.write_text(
-        """__global__ void k() {}
+def test_a_launch_that_is_too_large_names_the_limit_and_the_line(ran: Ran) -> None:
+    code = """__global__ void k() {}
 int main() {
     k<<<1, dim3(64, 32)>>>();
     k<<<1, dim3(1, 1, 65)>>>();
@@ -343,21 +336,18 @@ int main() {
     k<<<2048, 1025>>>();
 }
 """
-    )
-    assert run(["run", str(file), "-v"]) == 1
-    said = " ".join(capfd.readouterr().err.split())
+    status, _, said = ran(code, "-v")
+    assert status == 1
     swapped = "(are the 256 blocks and 1200 threads swapped? Write <<<blocks, threads>>>)"
-    assert f"at most 1024 threads in total, not 40 x 30 x 1 {swapped} at large.cu:6" in said
-    assert "at most 1024 x 1024 x 64 threads, not 1025 x 1 x 1 at large.cu:7" in said and said.count("swapped") == 1
-    assert "the block is too large: at most 1024 threads in total, not 64 x 32 x 1 at large.cu:3" in said
-    assert "the block is too large: at most 1024 x 1024 x 64 threads, not 1 x 1 x 65 at large.cu:4" in said
-    assert "the grid is too large: at most 2147483647 x 65535 x 65535 blocks, not 1 x 70000 x 1 at large.cu:5" in said
+    assert f"at most 1024 threads in total, not 40 x 30 x 1 {swapped} at one.cu:6" in said
+    assert "at most 1024 x 1024 x 64 threads, not 1025 x 1 x 1 at one.cu:7" in said and said.count("swapped") == 1
+    assert "the block is too large: at most 1024 threads in total, not 64 x 32 x 1 at one.cu:3" in said
+    assert "the block is too large: at most 1024 x 1024 x 64 threads, not 1 x 1 x 65 at one.cu:4" in said
+    assert "the grid is too large: at most 2147483647 x 65535 x 65535 blocks, not 1 x 70000 x 1 at one.cu:5" in said
 
 
-def test_offset_0_of_shared_memory_is_no_null_pointer(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "offset.cu"
-    file.write_text(
-        """__global__ void k(int* x) {
+def test_offset_0_of_shared_memory_is_no_null_pointer(ran: Ran) -> None:
+    code = """__global__ void k(int* x) {
     extern __shared__ int shared[];
     shared[threadIdx.x] = 1;
     unsigned at = FROM_0 ? 0 : __cvta_generic_to_shared(shared);
@@ -370,13 +360,10 @@ int main() {
     cudaDeviceSynchronize();
 }
 """
-    )
-    assert run(["run", "-D", "FROM_0=0", str(file)]) == 0
-    capfd.readouterr()
-    assert run(["run", "-D", "FROM_0=1", str(file)]) == 1
-    said = " ".join(capfd.readouterr().err.split())
-    assert "offset 0 of shared memory: CUDA reserves the first 1024 bytes" in said and "offset.cu:5" in said
-    assert "null pointer" not in said
+    assert ran(code, "-D", "FROM_0=0")[0] == 0
+    status, _, said = ran(code, "-D", "FROM_0=1")
+    assert status == 1 and "null pointer" not in said
+    assert "offset 0 of shared memory: CUDA reserves the first 1024 bytes" in said and "one.cu:5" in said
 
 
 def test_reads_of_one_uninitialized_buffer_are_one_finding(tmp_path: Path) -> None:
@@ -399,18 +386,13 @@ int main() {
 }
 """
     )
-    findings = findings_of(built(file))
-    x, y = findings
+    x, y = findings_of(built(file))
     assert (x.kind, x.line, x.count, x.hides) == ("uninitialized_read", 1, 96, True)
     assert (y.kind, y.line, y.count, y.hides) == ("uninitialized_read", 5, 32, False)
 
 
-def test_a_wait_for_an_event_that_was_never_recorded_is_a_note(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    file = tmp_path / "waits.cu"
-    file.write_text(
-        """int main() {
+def test_a_wait_for_an_event_that_was_never_recorded_is_a_note(ran: Ran) -> None:
+    code = """int main() {
     cudaEvent_t event;
     cudaStream_t stream;
     cudaEventCreate(&event);
@@ -418,11 +400,9 @@ def test_a_wait_for_an_event_that_was_never_recorded_is_a_note(
     return cudaStreamWaitEvent(stream, event, 0);
 }
 """
-    )
-    assert run(["run", str(file)]) == 0
-    said = " ".join(capfd.readouterr().err.split())
-    assert "There are no findings in 0 launches. Note: " in said
-    assert "cudaStreamWaitEvent returns at once: the event has not been recorded at waits.cu:6" in said
+    status, _, said = ran(code)
+    assert status == 0 and "There are no findings in 0 launches. Note: " in said
+    assert "cudaStreamWaitEvent returns at once: the event has not been recorded at one.cu:6" in said
 
 
 def test_an_outcome_without_a_report_says_so() -> None:
