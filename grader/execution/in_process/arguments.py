@@ -6,7 +6,7 @@ The checks accept any object that behaves like a torch tensor, and do not import
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,11 +65,7 @@ def _check(launcher: Prototype, parameter: Parameter, value: Any, device: str) -
         if value is None:
             return Argument(parameter)
         return Argument(parameter, tensor=_tensor(where, parameter, value, device))
-    if DTYPES[parameter.dtype].range:
-        return Argument(parameter, value=_integer(where, parameter, value))
-    if parameter.dtype == "bool":
-        return Argument(parameter, value=_boolean(where, parameter, value))
-    return Argument(parameter, value=_floating(where, parameter, value))
+    return Argument(parameter, value=_number(where, parameter, value))
 
 
 def is_tensor(value: Any) -> bool:
@@ -116,48 +112,29 @@ def _check_same_gpu(launcher: Prototype, arguments: Sequence[Argument]) -> None:
         raise ArgumentError(f"{launcher.name}: the tensors are on different devices: {listed}")
 
 
-def _integer(where: str, parameter: Parameter, value: Any) -> Any:
-    value = _plain(where, value)
-    try:
-        number = operator.index(value)
-    except TypeError:
-        hint = "Round it: int(...)." if isinstance(value, float) else ""
-        raise ArgumentError(
-            f"{where} is {parameter.type}, so it takes a whole number, got {_kind(value)}", hint
-        ) from None
-    return _value(where, parameter, number)
-
-
-def _boolean(where: str, parameter: Parameter, value: Any) -> Any:
-    value = _plain(where, value)
-    if value not in (0, 1):
-        raise ArgumentError(f"{where} is bool, so it takes True or False, got {_kind(value)}")
-    return _value(where, parameter, bool(value))
-
-
-def _floating(where: str, parameter: Parameter, value: Any) -> Any:
-    value = _plain(where, value)
-    if isinstance(value, str) or not hasattr(value, "__float__"):
-        raise ArgumentError(f"{where} is {parameter.type}, so it takes a number, got {_kind(value)}")
-    return _value(where, parameter, float(value))
-
-
-def _value(where: str, parameter: Parameter, number: float) -> Any:
-    try:
-        return DTYPES[parameter.dtype].value(number)
-    except (ValueError, TypeError) as error:
-        raise ArgumentError(
-            f"{where} is {parameter.type}, {error}, got {number if DTYPES[parameter.dtype].range else f'{number:g}'}"
-        ) from None
-
-
-def _plain(where: str, value: Any) -> Any:
-    """Return a one-element tensor as a number; raise an error for other tensors."""
+def _number(where: str, parameter: Parameter, value: Any) -> Any:
+    """Return the C value of a number, which may be a tensor with one element."""
+    dtype = DTYPES[parameter.dtype]
     if is_tensor(value):
         if value.numel() != 1:
             raise ArgumentError(f"{where} takes a number, got a tensor of shape {tuple(value.shape)}")
-        return value.item()
-    return value
+        value = value.item()
+    taken = "a number"
+    convert: Callable[[Any], Any] = float
+    if dtype.range:
+        taken, convert = "a whole number", operator.index
+    elif dtype.name == "bool":
+        taken, convert = "True or False", {0: False, 1: True}.__getitem__
+    try:
+        number = convert(None if isinstance(value, str) else value)  # float would read a text
+    except (TypeError, KeyError):
+        hint = "Round it: int(...)." if dtype.range and isinstance(value, float) else ""
+        raise ArgumentError(f"{where} is {parameter.type}, so it takes {taken}, got {_kind(value)}", hint) from None
+    try:
+        return dtype.value(number)
+    except (ValueError, TypeError) as error:
+        got = number if dtype.range else f"{number:g}"
+        raise ArgumentError(f"{where} is {parameter.type}, {error}, got {got}") from None
 
 
 def _kind(value: Any) -> str:
