@@ -6,7 +6,7 @@ it. The front end therefore reports the bracket instead.
 
 from __future__ import annotations
 
-from grader.frontend.rewrite_error import RewriteError
+from grader.frontend.messages import RewriteError
 from grader.frontend.tokens import CLOSERS, DEPTH, OPENERS, Source, Token
 
 

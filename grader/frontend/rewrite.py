@@ -36,11 +36,11 @@ from grader.frontend.launch_syntax import angle_opening, is_triple
 from grader.frontend.launches import LAUNCH_CALLS, Launches
 from grader.frontend.limits import spend
 from grader.frontend.macros import Expander
+from grader.frontend.messages import RewriteError
 from grader.frontend.own_names import PREFIX
 from grader.frontend.polls import polls
 from grader.frontend.ptx_instructions import architecture_for
 from grader.frontend.region import ON_HOST, Region
-from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.shared_arrays import SharedArrays
 from grader.frontend.tokens import Source, Token, closing
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.frontend.rewrite_error import RewriteError
+from grader.frontend.messages import RewriteError
 
 _LEXEME = re.compile(
     r"""

@@ -11,9 +11,8 @@ from typing import Any
 
 from grader.course.task import Exercise
 from grader.execution.build.diagnostics import CompileError
-from grader.frontend.messages import CompilerMessage
+from grader.frontend.messages import CompilerMessage, RewriteError
 from grader.frontend.prototype import PrototypeError, parse_prototype, require_launcher
-from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.toolchain.gpus import Gpu, compiled_architecture
 from grader.judge.build_job import Building, Compiled, Job
 from grader.judge.build_process import Process

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from grader.frontend.functions import Function, collect
-from grader.frontend.rewrite_error import RewriteError
+from grader.frontend.messages import RewriteError
 from grader.frontend.tokens import Source, Token, Tokens, closing, join
 
 MOST_CHARACTERS = 1 << 20

@@ -18,8 +18,8 @@ from grader.execution.jail import compiling
 from grader.execution.jail.running import Jail
 from grader.execution.runner import tiers
 from grader.execution.runner.tiers import InForce
+from grader.frontend.messages import RewriteError
 from grader.frontend.prototype import PrototypeError
-from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.toolchain import ahead
 from grader.frontend.toolchain.compilers import Compiler
 from grader.judge import build_threads

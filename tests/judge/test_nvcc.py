@@ -12,7 +12,7 @@ import pytest
 from grader.course import find
 from grader.course.task import Bar
 from grader.execution.runner import tiers
-from grader.frontend.rewrite_error import RewriteError
+from grader.frontend.messages import RewriteError
 from grader.frontend.toolchain.compilers import find_nvcc
 from grader.frontend.toolchain.gpus import gpu_for
 from grader.frontend.toolchain.process import RunCommand

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.frontend.rewrite_error import RewriteError
+from grader.frontend.messages import RewriteError
 from grader.verdict.wording.findings import text
 from tests.simulator.corpus_kernels import CorpusFile, Simulation, build_corpus
 from tests.simulator.harness import KERNELS, SimulatedKernel

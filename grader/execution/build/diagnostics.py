@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.frontend.brackets import unpaired
-from grader.frontend.messages import CompilerMessage
-from grader.frontend.rewrite_error import RewriteError
+from grader.frontend.messages import CompilerMessage, RewriteError
 from grader.frontend.tokens import Source
 from grader.setup.errors import BuildError
 

@@ -10,7 +10,7 @@ from grader.course.manifest import FILE as COURSE_FILE
 from grader.execution.build.diagnostics import CompileError, located
 from grader.execution.build.diagnostics import explain as explain_one_file
 from grader.execution.programs.files import read_text
-from grader.frontend.rewrite_error import RewriteError
+from grader.frontend.messages import RewriteError
 from grader.frontend.toolchain.compilers import Compiler
 from grader.setup.errors import BuildError
 

@@ -20,8 +20,8 @@ from grader.frontend.constructs import COMPILERS_OWN
 from grader.frontend.declarations import words_before_parameters
 from grader.frontend.kernel_definitions import CLUSTER_DIMS, LAUNCH_BOUNDS, find_kernels
 from grader.frontend.macros import unexpanded_with
+from grader.frontend.messages import RewriteError
 from grader.frontend.rewrite import COPIES
-from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.tokens import Source, Token
 from grader.frontend.toolchain.process import Command, RunCommand
 
