@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -120,6 +121,18 @@ def command(
 
         save_html(verdict, html_out, _player(recordings))
     return verdict.exit_code
+
+
+def load_torch(loaded: Callable[[], object] = lambda: None) -> None:
+    """Import torch in a thread, while a kernel compiles, and then call ``loaded``."""
+
+    def load() -> None:
+        with contextlib.suppress(Exception):  # the next import, in the main thread, raises the same error
+            import torch  # noqa: F401
+
+            loaded()
+
+    threading.Thread(target=load, daemon=True).start()
 
 
 def write_json(verdict: Verdict, path: Path | None) -> None:

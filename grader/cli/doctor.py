@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib.metadata
+import json
 import os
 import platform
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import webbrowser
 from collections.abc import Callable, Sequence
@@ -51,9 +54,6 @@ def command(
     examined = [examine() for examine in EXAMINATIONS]
     needed = [item for item in examined if item.status == MISSING]
     if as_json:
-        import dataclasses
-        import json
-
         print(json.dumps({"ready": not needed, "examined": [dataclasses.asdict(item) for item in examined]}, indent=2))
     else:
         print_examined(examined)
@@ -87,21 +87,15 @@ def print_examined(examined: list[Examined]) -> None:
 
 def grader_itself() -> Examined:
     """Examine the grader and the Python that runs it."""
-    version = platform.python_version()
-    found = (
-        f"{__version__}, Python {version} on {platform.system()} {platform.machine()}, {words.count(_cores(), 'core')}"
-    )
-    return Examined("grader", GOOD, found)
+    machine = f"{platform.system()} {platform.machine()}, {words.count(_cores(), 'core')}"
+    return Examined("grader", GOOD, f"{__version__}, Python {platform.python_version()} on {machine}")
 
 
 def kind_of_machine() -> Examined:
     """Examine whether the course was tested on machines of this kind."""
-    said = untested()
-    found = (
-        "the course was tested on this kind of machine"
-        if not said
-        else "the course was not fully tested on this kind of machine"
-    )
+    library, _ = platform.libc_ver()
+    said = untested(platform.system(), platform.machine(), platform.release(), library, sys.version_info[:2])
+    found = f"the course was {'not fully ' if said else ''}tested on this kind of machine"
     return Examined("platform", OPTIONAL if said else GOOD, found, "\n".join(said))
 
 
@@ -162,11 +156,9 @@ def _builds_something(command: list[str]) -> str:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
-    return (
-        ""
-        if result.returncode == 0
-        else next(iter(result.stderr.strip().splitlines()), "the compiler failed without a message")
-    )
+    if result.returncode == 0:
+        return ""
+    return next(iter(result.stderr.strip().splitlines()), "the compiler failed without a message")
 
 
 def nvcc_compiler() -> Examined:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import io
 import re
 import shlex
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -156,7 +154,7 @@ class Magics:
         with _Output(self.shell, entry.name, note) as output:
             from grader.judge import check as judge
 
-            _load_torch()
+            check.load_torch()  # not here: the stop button would interrupt the import, which could not be repeated
             recordings: list[Recorded] = []
             options = CheckOptions(
                 device=asked.device,
@@ -317,14 +315,3 @@ def _printed(write: Callable[[Console], None]) -> Panel:
     buffer = io.StringIO()
     write(theme.console(buffer, width=WIDTH, force_terminal=True, color_system="standard"))
     return Panel(Text.from_ansi(buffer.getvalue()))
-
-
-def _load_torch() -> None:
-    """Import torch in a thread, which the stop button does not interrupt. A stopped import could not be repeated."""
-
-    def load() -> None:
-        with contextlib.suppress(Exception):  # the next import, in the main thread, raises the same error
-            import torch  # noqa: F401
-
-    if "torch" not in sys.modules:
-        threading.Thread(target=load, daemon=True).start()

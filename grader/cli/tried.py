@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import sys
-
 from grader.setup import shipped
 
 PYTHONS = ((3, 11), (3, 13), (3, 14))
@@ -14,20 +11,11 @@ _CONTAINER = "a Linux container" if shipped.IN_WHEEL else "a container (.devcont
 _WITH_KERNELS = f"run the course in {_CONTAINER} or in WSL 2."
 
 
-def untested(
-    system: str | None = None,
-    processor: str | None = None,
-    release: str | None = None,
-    library: str | None = None,
-    python: tuple[int, int] | None = None,
-) -> list[str]:
-    """Return a sentence for each property of this machine with which the course was not tested."""
-    system, processor, release = (
-        system or platform.system(),
-        processor or platform.machine(),
-        release or platform.release(),
-    )
-    library, python = library if library is not None else platform.libc_ver()[0], python or sys.version_info[:2]
+def untested(system: str, processor: str, release: str, library: str, python: tuple[int, int]) -> list[str]:
+    """Return a sentence for each property of a machine with which the course was not tested.
+
+    ``library``: the name of the C library.
+    """
     if system != "Linux":
         return [f"{system} was not tested, and kernels do not run there. Instead, {_WITH_KERNELS} Neither was tested."]
     said = []

@@ -22,7 +22,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from grader.cli import hint
-from grader.cli.check import first_task, grade, record, solution_step
+from grader.cli.check import first_task, grade, load_torch, record, solution_step
 from grader.cli.list_exercises import next_exercise, print_list, standing
 from grader.cli.messages import short_name, shortened, shown_path
 from grader.course import Course, Entry
@@ -85,7 +85,7 @@ def watch(course: Course, start: Entry | None, device: str = "cpu") -> int:
     if loop.current is None:
         loop.print_finished()
         return 0
-    threading.Thread(target=_load_torch, args=(loop.loaded,), daemon=True).start()
+    load_torch(loop.loaded.set)
     pristine.keep_copies(course)
     stop = threading.Event()
     threading.Thread(target=_watch_files, args=(course, loop.saved, stop), daemon=True).start()
@@ -344,14 +344,6 @@ def _main_thread() -> int:
     ident = threading.main_thread().ident
     assert ident is not None
     return ident
-
-
-def _load_torch(loaded: threading.Event) -> None:
-    """Import torch while the learner's first kernel compiles."""
-    with contextlib.suppress(Exception):
-        import torch  # noqa: F401
-
-        loaded.set()
 
 
 def _watch_files(course: Course, saved: Callable[[Path], None], stop: threading.Event) -> None:
