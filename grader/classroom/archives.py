@@ -13,14 +13,17 @@ class Refused(Exception):
 
 
 def checked_name(member: zipfile.ZipInfo) -> str:
-    """Return the name of an archive member; raise ``Refused`` if the name is not allowed."""
-    # Python cuts names at a null byte and replaces backslashes on Windows: check the original name.
-    name = _decoded(member)
+    """Return the name of an archive member; raise ``Refused`` if the name is not allowed.
+
+    Slashes replace the backslashes that Windows PowerShell's Compress-Archive writes.
+    """
+    # Python cuts names at a null byte: check the original name.
+    name = _decoded(member).replace("\\", "/")
     parts = PurePosixPath(name).parts
     mode = member.external_attr >> 16
     if "\0" in name or any(ord(c) < 32 or ord(c) == 127 for c in name) or not name:
         raise Refused("a name in it has control characters")
-    if "\\" in name or re.match(r"[A-Za-z]:", name):
+    if re.match(r"[A-Za-z]:", name):
         raise Refused(f"the name {shown(name)} is for another operating system")
     if name.startswith("/"):
         raise Refused(f"the name {shown(name)} is an absolute path")

@@ -397,7 +397,7 @@ def _unzip(file: BinaryIO, reading: _Reading, nested: bool = False) -> None:
         for member in members:
             name = checked_name(member)
             base = PurePosixPath(name).name
-            if member.is_dir() or name.startswith("__MACOSX/"):
+            if name.endswith("/") or name.startswith("__MACOSX/"):
                 continue
             if name in archives or (_is_read(base) and name in reading.files):
                 raise Refused(f"it holds {shown(name)} twice")

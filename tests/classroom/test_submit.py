@@ -170,7 +170,7 @@ def test_an_archive_of_a_class(tmp_path: Path) -> None:
     [
         ("../ann/twice.cu", "is outside of the archive"),
         ("/ann/twice.cu", "absolute"),
-        ("ann\\twice.cu", "another operating system"),
+        ("..\\twice.cu", "is outside of the archive"),
     ],
 )
 def test_an_archive_of_a_class_with_paths_outside_of_it(tmp_path: Path, name: str, says: str) -> None:
