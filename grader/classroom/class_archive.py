@@ -29,7 +29,12 @@ _DAY = re.compile(r"day\d+_")
 def is_of_one_student(path: Path) -> bool:
     """Return whether an archive has kernels in the course's layout, instead of a folder or archive per student."""
     with _opened(path) as archive:
-        return any(name == LISTED or _DAY.match(name) for name in archive.namelist()[:MOST_ENTRIES])
+        return any(in_layout(name.partition("/")[0]) for name in archive.namelist()[:MOST_ENTRIES])
+
+
+def in_layout(name: str) -> bool:
+    """Return whether a file or folder of this name is part of one student's submission, not a student's."""
+    return name in (LISTED, "exercises") or bool(_DAY.match(name))
 
 
 def unpack(path: Path, folder: Path) -> None:
@@ -39,16 +44,20 @@ def unpack(path: Path, folder: Path) -> None:
     listed with a reason instead of missing from the class.
     """
     total = 0
-    others: dict[str, list[PurePosixPath]] = {}
+    tops = set[str]()
+    others: list[tuple[PurePosixPath, bool]] = []
     with _opened(path) as archive:
         if len(archive.infolist()) > MOST_ENTRIES:
             raise _cannot(path, f"it holds more than {MOST_ENTRIES} files")
         for member in archive.infolist():
             try:
-                place = PurePosixPath(checked_name(member))
-                if member.is_dir() or place.suffix.lower() not in _SUFFIXES:
-                    if not any(part.startswith(".") or part == "__MACOSX" for part in place.parts):
-                        others.setdefault(place.parts[0], []).extend([] if member.is_dir() else [place])
+                name = checked_name(member)
+                place = PurePosixPath(name)
+                is_folder = name.endswith("/")
+                visible = not any(part.startswith(".") or part == "__MACOSX" for part in place.parts)
+                tops.update(place.parts[:1] if visible else [])
+                if is_folder or place.suffix.lower() not in _SUFFIXES:
+                    others += [(place, is_folder)] if visible else []
                     continue
                 with archive.open(member) as packed:
                     content = packed.read(MOST_FILE_BYTES)
@@ -62,16 +71,20 @@ def unpack(path: Path, folder: Path) -> None:
                 raise _cannot(path, str(reason)) from reason
             except Exception as error:  # zlib, lzma and bz2 raise their own errors
                 raise _cannot(path, f"{shown(member.filename)}: {error}") from error
-    for top, places in others.items():
-        if (folder / top).exists():
+    of_student: dict[PurePosixPath, list[PurePosixPath]] = {}
+    for place, is_folder in others:
+        student = PurePosixPath(*place.parts[: 2 if len(tops) == 1 else 1])  # 2: one folder holds the class
+        of_student.setdefault(student, []).extend([] if is_folder else [place])
+    for student, places in of_student.items():
+        if (folder / student).exists():
             continue
         try:
             for place in places[:MOST_NAMES]:
                 _write(folder / place, b"")
             if not places:
-                (folder / top).mkdir()
+                (folder / student).mkdir(parents=True)
         except OSError as error:
-            raise _cannot(path, f"{shown(top)}: {error}") from error
+            raise _cannot(path, f"{shown(str(student))}: {error}") from error
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -33,8 +33,15 @@ MOST_DEPTH = 40
 """The maximum depth of nested folders."""
 _OTHER_ARCHIVES = (".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2")
 """Suffixes of archives that are not read. They are reported, because they may be a student's work."""
-_CANVAS = re.compile(r"(?P<student>[^\W\d_][^_]*)(?:_LATE)?_(?P<number>[1-9]\d*)_(?P<attachment>[1-9]\d*)_(?P<file>.+)")
-"""The name of an attachment in Canvas's archive: the student's name and number, the attachment's number, the file."""
+CANVAS = re.compile(
+    r"(?:(?:LATE_)?(?P<anonymous>anon_[0-9A-Za-z]{5})|(?P<name>[^._].*?)(?:_LATE)?_(?P<number>[1-9]\d*))"
+    r"_(?:(?P<attachment>[1-9]\d*)_(?P<file>.+)|(?P<entry>(?:text|link)\.html))"
+)
+"""A file in Canvas's archive: the student's or group's name and number, the attachment's number, the file's name.
+
+Canvas replaces name and number in an anonymous assignment, and writes a text or a link to a file of its own
+(instructure/canvas-lms: lib/content_zipper.rb).
+"""
 MOODLE = re.compile(r"(?P<name>[^_]*)_(?P<number>\d+)_assignsubmission_(?P<plugin>[^\W_]+)_?(?P<file>.*)")
 """The name of a submission's folder in Moodle's archive: the student's name and number as a participant, the kind of
 submission (file, onlinetext). Moodle can also write a submission without folders: the file's name follows.
@@ -140,18 +147,16 @@ def find_submissions(folder: Path) -> list[Submission]:
             f"there is no folder {folder}", "Name the folder that holds a folder or zip for each student."
         )
     try:
-        paths = sorted(folder.iterdir())
+        paths = _of_class(folder)
     except OSError as error:
         raise GraderError(f"{folder} cannot be read: {error.strerror}") from error
     attachments, parts = _attachments(paths), _moodle_parts(paths)
-    found = [_from_canvas(together) for together in attachments.values()]
+    found = [_from_canvas(student, together) for student, together in attachments.items()]
     found += [_from_moodle(together) for together in parts.values()]
     attached = set(itertools.chain(*attachments.values(), *parts.values()))
     for path in paths:
         kind = path.suffix.lower()
         if path in attached:
-            continue
-        if path.name.startswith(".") or path.name == "__MACOSX":
             continue
         if path.is_symlink():
             found.append(Submission(path.name, path, refused="it is a link"))
@@ -173,37 +178,54 @@ def find_submissions(folder: Path) -> list[Submission]:
     return found
 
 
+def _of_class(folder: Path) -> list[Path]:
+    """Return the visible entries of a class's folder, sorted.
+
+    Gradescope, macOS and Windows pack a class into one folder: its entries are returned if it holds several students.
+    """
+    paths = _visible(folder)
+    if len(paths) != 1 or paths[0].is_symlink() or not paths[0].is_dir():
+        return paths
+    inside = _visible(paths[0])
+    if _attachments(inside) or _moodle_parts(inside):
+        return inside
+    students = [path for path in inside if path.is_dir() or _is_archive(path.name)]
+    of_one_student = any(_is_kernel(path.name) or class_archive.in_layout(path.name) for path in inside)
+    return inside if len(students) > 1 and not of_one_student else paths
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if not path.name.startswith(".") and path.name != "__MACOSX")
+
+
 def _attachments(paths: Sequence[Path]) -> dict[str, list[Path]]:
-    """Return the attachments from Canvas by the student's number; empty if the folder is not from Canvas.
+    """Return the files from Canvas by student; empty if the folder is not from Canvas.
 
     A folder is from Canvas only if its names fit: several students, and each number means one student or attachment.
+    Other files may lie beside them.
     """
     by_student: dict[str, list[Path]] = defaultdict(list)
-    students, attachments = set[tuple[str, str]](), Counter[str]()
+    names, numbers, attachments = set[str](), set[str](), Counter[str]()
     for path in paths:
-        if path.name.startswith(".") or path.is_symlink() or not path.is_file():
-            continue
-        if name := _CANVAS.fullmatch(path.name):
-            by_student[name["number"]].append(path)
-            students.add((name["number"], name["student"]))
-            attachments[name["attachment"]] += 1
-        elif _is_archive(path.name) or _is_kernel(path.name):
-            return {}
-    names = {student for _, student in students}
-    if len(names) < 2 or len(students) > len(by_student) or attachments.total() > len(attachments):
+        name = CANVAS.fullmatch(path.name)
+        if name and path.is_file() and not path.is_symlink():
+            # without what a new attempt changes
+            by_student[name["anonymous"] or f"{name['name']}_{name['number']}"].append(path)
+            names.add(name["anonymous"] or name["name"])
+            numbers.add(name["anonymous"] or name["number"])
+            attachments.update([name["attachment"]] if name["attachment"] else [])
+    if len(names) < 2 or len(numbers) < len(by_student) or attachments.total() > len(attachments):
         return {}
     return by_student
 
 
-def _from_canvas(attachments: Sequence[Path]) -> Submission:
-    """Read the attachments of one student. The student's name omits what a new attempt changes.
+def _from_canvas(student: str, attachments: Sequence[Path]) -> Submission:
+    """Read the attachments of one student.
 
     The submission is named after an archive, because Canvas receives the feedback as an archive of that name.
     """
     first = min(attachments, key=lambda path: (not _is_archive(path.name), not _is_kernel(path.name)))
-    name = _CANVAS.fullmatch(first.name)
-    assert name
-    submission = Submission(f"{name['student']}_{name['number']}", first)
+    submission = Submission(student, first)
     if len(attachments) == 1 and _is_archive(first.name):
         return _read(submission, _from_archive)
     return _read(submission, lambda _: _from_attachments(attachments))
@@ -316,8 +338,8 @@ def _from_attachments(paths: Sequence[Path]) -> _Reading:
     """Return one student's attachments from Canvas, by the names that the student gave them."""
     by_name: dict[str, Path] = {}
     for path in paths:
-        match = _CANVAS.fullmatch(path.name)
-        name = match["file"] if match else path.name
+        match = CANVAS.fullmatch(path.name)
+        name = (match["file"] or match["entry"]) if match else path.name
         if name in by_name:
             raise Refused(f"it holds {shown(name)} twice")
         by_name[name] = path

@@ -281,6 +281,61 @@ def test_other_attachments_of_a_student_in_canvas(tmp_path: Path) -> None:
     assert list(bob.kernels) == ["b.cu"] and not bob.unread
 
 
+def test_other_names_in_canvas(tmp_path: Path) -> None:
+    """Read groups, anonymous students and files that do not come from Canvas; list students without an attachment."""
+    for name in (
+        "1stteam_21_401_twice.cu",
+        "team_of_bo_LATE_22_402_twice.cu",
+        "anon_aB3dE_403_twice.cu",
+        "LATE_anon_xY9zW_404_twice.cu",
+        "eve_LATE_25_text.html",
+        "roe_26_link.html",
+    ):
+        (tmp_path / name).write_text("kernel")
+    (tmp_path / "by_mail.zip").write_bytes(zip_of({"twice.cu": "kernel"}))
+    members = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    (tmp_path / "class.zip").write_bytes(zip_of(members))
+    packed = find_submissions(tmp_path / "class.zip")
+    (tmp_path / "class.zip").unlink()
+    for submissions in (find_submissions(tmp_path), packed):
+        assert {submission.student: submission.refused for submission in submissions} == {
+            "1stteam_21": "",
+            "team_of_bo_22": "",
+            "anon_aB3dE": "",
+            "anon_xY9zW": "",
+            "eve_25": "it contains no .cu or .py file, only 'text.html'",
+            "roe_26": "it contains no .cu or .py file, only 'link.html'",
+            "by_mail": "",
+        }
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_one_folder_with_the_whole_class(tmp_path: Path, packed: bool) -> None:
+    """Read the students in the folder that Gradescope, macOS and Windows pack a class into."""
+
+    def students(*names: str) -> list[str]:
+        place = tmp_path / f"{len(list(tmp_path.iterdir()))}.zip"
+        if packed:
+            place.write_bytes(zip_of({name: "kernel" for name in names}))
+        else:
+            for name in names:
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                (place / name).write_text("kernel")
+        return [submission.student for submission in find_submissions(place)]
+
+    metadata = "assignment_5_export/submission_metadata.yml"
+    folders = [f"assignment_5_export/submission_{name}" for name in ("1/twice.cu", "2/twice.cu", "3/report.pdf")]
+    assert students(metadata, *folders, "__MACOSX/x") == ["submission_1", "submission_2", "submission_3"]
+    canvas = ["hw/ann_3_1_twice.cu", "hw/bob_4_2_twice.cu", "hw/eve_5_text.html"]
+    assert students(*canvas) == ["ann_3", "bob_4", "eve_5"]
+    ends = ["1_assignsubmission_file/twice.cu", "2_assignsubmission_onlinetext/onlinetext.html"]
+    assert len(students(*(f"hw/Ann_{end}" for end in ends))) == 2
+    assert students("ann/twice.cu", "ann/old/twice.cu", "ann/notes/x.cu") == ["ann"]
+    assert students("ann/day01_residual_add/twice.cu", "ann/day02_reductions/x.cu") == ["ann"]
+    assert students("ann/exercises/day01/twice.cu", "ann/solutions/day01/twice.cu") == ["ann"]
+    assert students("ann/twice/twice.cu") == ["ann"]
+
+
 @pytest.mark.parametrize(
     "names",
     [
@@ -292,7 +347,6 @@ def test_other_attachments_of_a_student_in_canvas(tmp_path: Path) -> None:
         ["lab_3_1_ann.zip", "lab_3_2_bob.zip", "lab_4_3_ann.zip"],
         ["ann_3_1_work.zip", "ann_3_2_work.zip", "bob_3_3_work.zip"],
         ["ann_3_1_a.zip", "ann_3_2_b.zip", "bob_4_1_a.zip"],
-        ["ann_3_1_a.zip", "ann_3_2_b.zip", "bob_4_3_a.zip", "eve.zip"],
     ],
 )
 def test_names_that_only_look_like_attachments(tmp_path: Path, names: list[str]) -> None:
