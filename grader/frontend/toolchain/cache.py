@@ -38,6 +38,15 @@ def default_notice(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def progress_notice(text: str) -> None:
+    """Print a notice that is useful only while one waits: on standard error if it is a terminal.
+
+    In a notebook or a log, the notice would become part of the outputs.
+    """
+    if sys.stderr.isatty():
+        default_notice(text)
+
+
 def digest(parts: Iterable[str | bytes]) -> str:
     """Return a hash of several texts. Moving a character from one text to the next changes the hash."""
     total = hashlib.sha256()
@@ -119,9 +128,15 @@ class BuildCache:
     ``installed`` is a second folder with entries that were built at installation. It is read, but never written.
     """
 
-    def __init__(self, folder: Path, notice: Notice = default_notice, installed: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        notice: Notice = default_notice,
+        installed: Path | None = None,
+        waiting: Notice = progress_notice,
+    ) -> None:
         self.folder = folder
-        self.notice = notice
+        self.notice, self.waiting = notice, waiting
         self._installed = installed / _LAYOUT / "entries" if installed else None
         self._entries = folder / _LAYOUT / "entries"
         self._locks = folder / _LAYOUT / "locks"
@@ -230,7 +245,7 @@ class BuildCache:
                 file.seek(0)
                 pid = file.read().strip()
                 if pid != str(os.getpid()):  # print no message if another thread of this process has the lock
-                    self.notice(f"waiting for process {pid}, which is building {what} ...")
+                    self.waiting(f"waiting for process {pid}, which is building {what} ...")
             if waited > _WAIT_SECONDS:
                 self.notice(f"still not built after {waited:.0f} s: building {what} in this process as well")
                 return False

@@ -3,6 +3,7 @@
 import fcntl
 import multiprocessing
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -23,7 +24,7 @@ def notices() -> list[str]:
 
 @pytest.fixture
 def cache(tmp_path, notices) -> BuildCache:
-    return BuildCache(tmp_path / "cache", notices.append)
+    return BuildCache(tmp_path / "cache", notices.append, waiting=notices.append)
 
 
 def write(folder: Path) -> None:
@@ -142,11 +143,19 @@ def test_a_live_builder_is_waited_for_with_a_message(cache, notices):
         notices.append(text)
         start_command.set()
 
-    cache.notice = hear
+    cache.waiting = hear
     assert cache.get(KEY, never, "flash.cu")[1] is True
     process.join(60)
     assert notices == [f"waiting for process {process.pid}, which is building flash.cu ..."]
     assert leftovers(cache) == []
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_wait_is_reported_at_a_terminal_only(capsys, monkeypatch, terminal):
+    """Check that outputs of notebooks do not depend on another process that builds the same entry."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    cache_module.progress_notice("waiting")
+    assert capsys.readouterr().err == ("waiting\n" if terminal else "")
 
 
 def test_threads_wait_for_each_other_without_a_message(cache, notices):
