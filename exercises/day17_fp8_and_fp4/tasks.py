@@ -186,12 +186,12 @@ def not_finite(shape, generator):
 fp8_delayed_scaling = Exercise(
     summary="""\
 Quantize x [n] to e4m3 with a scale that is known before x is read, because it comes from earlier training steps.
-history [steps] is the amax of each earlier step, and scale = max(history, 1e-10) / 448. q = x * (448 / max(history, 1e-10)), computed in
-float, rounded to the nearest e4m3, and saturated at 448. Infinities become +-448, and NaN becomes 0x7f. amax [1] is the
-largest finite |x| of this step, and 0 if there is none; the next step takes it as history. n is a multiple of 8, steps
-at least 1, and x and q are 16-byte aligned. x may have more than 2^31 elements, but no test is that large. With n = 0,
-scale and amax are still written. The given kernel has several faults. Find them from the report, and correct them
-all.""",
+history [steps] is the amax of each earlier step. Let h be the largest of them, and at least 1e-10: scale = h / 448, and
+q = x * (448 / h), computed in float, rounded to the nearest e4m3, and saturated at 448. Infinities become +-448, and
+NaN becomes 0x7f. amax [1] is the largest finite |x| of this step, and 0 if there is none; the next step takes it as
+history. n is a multiple of 8, steps at least 1, and x and q are 16-byte aligned. x may have more than 2^31 elements, but
+no test is that large. With n = 0, scale and amax are still written. The given kernel has several faults. Find them
+from the report, and correct them all.""",
     launchers="void fp8_delayed_scaling(const {T}* x, const float* history, unsigned char* q, float* scale, float* amax, "
     "long long n, int steps, cudaStream_t stream)",
     dtypes=("bf16",),
