@@ -38,7 +38,7 @@ class Shown(NamedTuple):
 
 SHOWN = (
     Shown("day09_sparse_attention", "5f8a9165", "verdict", "The grader says what is wrong, and where"),
-    Shown("day02_reductions", "ask-online", "question", "You predict before you read"),
+    Shown("day02_reductions", "ask-online", "question", "You predict first"),
     Shown("day02_reductions", "player-tree", "block", "You play a block, step by step: here 8 warps add 512 numbers"),
 )
 """The outputs on the front page. A course without such a day shows nothing in its place."""
