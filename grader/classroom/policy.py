@@ -37,15 +37,17 @@ import msgspec
 from grader.classroom.cells import no_formula
 from grader.classroom.csv_files import read_csv
 from grader.classroom.result import StudentResult
-from grader.classroom.submissions import MOODLE
+from grader.classroom.submissions import MOODLE, group_in_moodle
 from grader.course import Course
 from grader.setup.errors import GraderError
 from grader.verdict import PASSED, Verdict, words
 
 Points = Annotated[float, msgspec.Meta(ge=0, le=10_000)]
 DAY = timedelta(days=1)
-PARTICIPANT, LAST_MODIFIED = "Identifier", "Last modified (submission)"
-"""Columns of Moodle's grading worksheet. An identifier is the word "Participant" with the student's number."""
+PARTICIPANT, GROUP, LAST_MODIFIED = "Identifier", "Group", "Last modified (submission)"
+"""Columns of Moodle's grading worksheet. An identifier is "Participant" with the student's number. Only a group
+assignment has the second column.
+"""
 _MOODLE_TIMES = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%A, %B %d, %Y, %I:%M %p")
 """Moodle's times in English: Sunday, 1 March 2026, 8:15 PM. The last form is that of the United States."""
 
@@ -91,7 +93,7 @@ class Policy:
     times: dict[str, datetime | None] = field(default_factory=dict)
     """The time of each student's submission, from the file that ``late.submitted`` names; None: on time.
 
-    The students of Moodle's grading worksheet are called by their numbers: ``Participant 101``.
+    The students of Moodle's grading worksheet are called by their numbers: ``Participant 101``; groups, ``Group NAME``.
     """
     where: str = ""
     """The path of the instructor's file, for messages."""
@@ -130,7 +132,8 @@ class Policy:
     def row_of(self, student: str) -> str:
         """Return the name of a student in ``times``."""
         found = MOODLE.match(student)
-        names = [*_names(student), *([f"Participant {int(found['number'])}"] if found else [])]
+        names = [*_names(student), *([f"Group {found['name']}"] if found else [])]
+        names += [f"Participant {int(found['number'])}"] if found and found["number"] else []
         return next((name for name in names if name in self.times), student)
 
     def maxima(self, points: Mapping[str, float]) -> dict[str, float]:
@@ -284,8 +287,9 @@ def _times_of_worksheet(late: Late, rows: Sequence[Sequence[str]], where: str) -
         )
     times: dict[str, datetime | None] = {}
     participant, column = rows[0].index(PARTICIPANT), rows[0].index(LAST_MODIFIED)
+    group = rows[0].index(GROUP) if GROUP in rows[0] else None
     for number, row in enumerate(rows[1:], 2):
-        identifier = re.search(r"\d+", row[participant]) if len(row) > max(participant, column) else None
+        identifier = re.search(r"\d+", row[participant]) if len(row) > max(participant, column, group or 0) else None
         text = " ".join(row[column].split()) if identifier else ""
         if identifier and text not in ("", "-"):  # "-": nothing was submitted
             found = [time for form in _MOODLE_TIMES if (time := _parsed(text, form)) is not None]
@@ -294,7 +298,9 @@ def _times_of_worksheet(late: Late, rows: Sequence[Sequence[str]], where: str) -
                     f"{where}, row {number}: {text!r} is not a time as Moodle writes it in English",
                     "Choose English as the language in Moodle, and download the grading worksheet again.",
                 )
-            times[f"Participant {int(identifier[0])}"] = found[0].replace(tzinfo=late.due.tzinfo)
+            time = times[f"Participant {int(identifier[0])}"] = found[0].replace(tzinfo=late.due.tzinfo)
+            if group is not None:
+                times[f"Group {group_in_moodle(row[group])}"] = time
     return times
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field
 from grader.classroom.cells import printable
 from grader.classroom.policy import Grade
 from grader.classroom.result import StudentResult
-from grader.classroom.submissions import Submission
+from grader.classroom.submissions import CANVAS, MOODLE, Submission
 from grader.classroom.worker import in_utf8
 from grader.verdict import Verdict
 from grader.verdict.record import clean
@@ -55,9 +54,9 @@ def shown_name(student: str) -> str:
     Moodle: ``NAME_NUMBER_assignsubmission_file_``. Canvas: ``lastfirst_LATE_NUMBER_NUMBER_FILE``.
     """
     name = printable(student)
-    for pattern in (r"(.+?)_\d+_assignsubmission_.*", r"([^\W\d_][^_]*)(?:_LATE)?_\d+_\d+_.+"):
-        if match := re.fullmatch(pattern, name):
-            return match[1]
+    for pattern in (MOODLE, CANVAS):
+        if (match := pattern.fullmatch(name)) and match["name"]:
+            return match["name"]
     return name
 
 

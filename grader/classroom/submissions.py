@@ -42,10 +42,18 @@ CANVAS = re.compile(
 Canvas replaces name and number in an anonymous assignment, and writes a text or a link to a file of its own
 (instructure/canvas-lms: lib/content_zipper.rb).
 """
-MOODLE = re.compile(r"(?P<name>[^_]*)_(?P<number>\d+)_assignsubmission_(?P<plugin>[^\W_]+)_?(?P<file>.*)")
+MOODLE = re.compile(r"(?P<name>[^_]*)(?:_(?P<number>\d+))?_assignsubmission_(?P<plugin>[^\W_]+)_?(?P<file>.*)")
 """The name of a submission's folder in Moodle's archive: the student's name and number as a participant, the kind of
 submission (file, onlinetext). Moodle can also write a submission without folders: the file's name follows.
+
+A group submission has the group's name and number; that of all students without a group has no number
+(moodle/moodle: mod/assign/classes/downloader.php).
 """
+
+
+def group_in_moodle(name: str) -> str:
+    """Return a group's name as Moodle writes it in the names of folders."""
+    return re.sub(r"[\x00-\x1f\x7f&<>\"`|':\\/]", "", name.replace("&", "&amp;").replace("_", " "))
 
 
 @dataclass

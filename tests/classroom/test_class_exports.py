@@ -223,22 +223,54 @@ def test_moodle_worksheet_and_feedback(graded: Path, tmp_path: Path, capsys: pyt
         # Moodle's importziplib.php expects names of the form name_number_type_plugin_, followed by the file name.
         read = [[*place.split("/")[0].split("_", 4), place.partition("/")[2]] for place in places]
         assert [(number, kind, plugin, file) for _, number, kind, plugin, _, file in read] == [
-            (number, "assignfeedback", "file", "feedback.html") for number in ("101", "102", "103", "104")
+            (number, "assignfeedback", "file", "feedback.html") for number in ("101", "104")
         ]
         folder = next(grade.folder for grade in load(graded).grades if grade.student.startswith("Dan"))
-        assert archive.read(places[3]) == (graded / folder / "feedback.html").read_bytes()
+        assert archive.read(places[1]) == (graded / folder / "feedback.html").read_bytes()
 
 
 def test_moodle_without_a_worksheet(graded: Path, tmp_path: Path) -> None:
-    moodle.export(load(graded), graded, tmp_path)
-    table = rows(tmp_path / "moodle-grades.csv")
-    assert table[0] == ["Identifier", "Full name", "Grade", "Last modified (grade)"]
-    assert [(row[0], row[2]) for row in table[1:]] == [
-        ("Participant 101", "10"), ("Participant 102", "10"), ("Participant 103", "1"), ("Participant 104", "7"),
-    ]  # fmt: skip
-    first = (tmp_path / "moodle-feedback.zip").read_bytes()
-    moodle.export(load(graded), graded, tmp_path)
-    assert (tmp_path / "moodle-feedback.zip").read_bytes() == first
+    with pytest.raises(GraderError, match="--worksheet is missing"):
+        moodle.export(load(graded), graded, tmp_path)
+
+
+def test_groups_in_moodle(tmp_path: Path) -> None:
+    """Give each member the grade of the group. The number in a group's name is not a participant's."""
+    students = {
+        "A amp; Bs_102_assignsubmission_file": 5.0,
+        "Default group_assignsubmission_file": 6,
+        "Team C-Eve Poe_103_assignsubmission_file_": 7,  # as Moodle before 4.1 writes it
+        "Team D_105_assignsubmission_file": 8,
+    }
+    grades = [
+        Grade(student=student, folder=student.split("_")[0], submission="", points={}, maximum=10, total=total)
+        for student, total in students.items()
+    ]
+    for grade in grades:
+        (tmp_path / grade.folder).mkdir()
+        (tmp_path / grade.folder / "feedback.html").write_text(grade.student)
+    sheet = "Identifier,Full name,Group,Grade,Maximum grade,Last modified (grade)\n" + "".join(
+        f"Participant {number},{name},{group},,{most},-\n"
+        for number, name, group, most in (
+            (101, "Ann Lee", "A & B's", 10),
+            (102, "Bob Ray", "Default group", 10),
+            (103, "Eve Poe", "Team C", 10),
+            (104, "Cem Oz", "A & B's", 10),
+            (105, "Zed Zed", "Team Z", 10),
+        )
+    )
+    (tmp_path / "worksheet.csv").write_text(sheet)
+    book = GradeBook(maxima={"day01_start/twice": 10}, grades=grades)
+    made = moodle.export(book, tmp_path, tmp_path, tmp_path / "worksheet.csv")
+    assert [row[3] for row in rows(tmp_path / "moodle-grades.csv")[1:]] == ["5", "6", "7", "5", ""]
+    assert made.graded == 4 and made.left_out == ["'Team D_105_assignsubmission_file' is not in worksheet.csv"]
+    with zipfile.ZipFile(tmp_path / "moodle-feedback.zip") as archive:
+        found = {place.split("_")[1]: archive.read(place).decode() for place in archive.namelist()}
+    first, default, eve, _ = students
+    assert found == {"101": first, "102": default, "103": eve, "104": first}
+    (tmp_path / "worksheet.csv").write_text(sheet.replace(",10,", ",100,"))
+    with pytest.raises(GraderError, match="100 points in Moodle, but the class was graded out of 10"):
+        moodle.export(book, tmp_path, tmp_path, tmp_path / "worksheet.csv")
 
 
 def test_moodle_by_email(graded: Path, tmp_path: Path) -> None:
@@ -349,16 +381,18 @@ def test_two_grades_of_one_participant(graded: Path, tmp_path: Path) -> None:
     book = load(graded)
     ann = next(grade for grade in book.grades if grade.student.startswith("Ann"))
     book.grades.append(replace(ann, student="Ann Lee_101_assignsubmission_onlinetext_", total=0))
+    (tmp_path / "worksheet.csv").write_text(WORKSHEET)
     with pytest.raises(GraderError, match="'Ann Lee_101_assignsubmission_file_' and 'Ann Lee_101_assignsubmission_onl"):
-        moodle.export(book, graded, tmp_path)
+        moodle.export(book, graded, tmp_path, tmp_path / "worksheet.csv")
 
 
 def test_students_who_could_not_be_graded_get_no_zero(graded: Path, tmp_path: Path) -> None:
     book = load(graded)
     for grade in book.grades:
         grade.failed = grade.student.startswith("Ann")
-    made = moodle.export(book, graded, tmp_path)
-    assert "Participant 101" not in (tmp_path / "moodle-grades.csv").read_text()
+    (tmp_path / "worksheet.csv").write_text(WORKSHEET)
+    made = moodle.export(book, graded, tmp_path, tmp_path / "worksheet.csv")
+    assert [row[4] for row in rows(tmp_path / "moodle-grades.csv")] == ["Grade", "", "7", ""]
     assert "could not be graded yet" in made.left_out[0]
 
 

@@ -140,6 +140,23 @@ def test_times_of_moodles_worksheet(course: Course, tmp_path: Path, text: str) -
     assert (made.days_late, made.total) == (1, 9)
 
 
+def test_times_of_groups_in_moodles_worksheet(course: Course, tmp_path: Path) -> None:
+    """Find a group's time by its name. The number in the name of its submission can be that of any participant."""
+    late = "[late]\ndue = 2026-03-01T12:00:00+00:00\n"
+    (tmp_path / "instructor.toml").write_text(f'{late}submitted = "worksheet.csv"')
+    (tmp_path / "worksheet.csv").write_text(
+        "Identifier,Full name,Group,Last modified (submission)\n"
+        'Participant 101,Ann Lee,Team_A,"Sunday, 1 March 2026, 12:30"\n'
+        'Participant 102,Bob Ray,Team B,"Sunday, 1 March 2026, 11:30"\n'
+    )
+    policy = read_instructions(tmp_path / "instructor.toml", course).policy
+    late_of = {
+        student: grade(policy, result("builds", student=student), "x", {"d/e": 10.0}).days_late
+        for student in ("Team A_102_assignsubmission_file", "Team B_101_assignsubmission_file")
+    }
+    assert list(late_of.values()) == [1, 0]
+
+
 def test_points_for_fast_are_earned_on_a_gpu_alone(tmp_path: Path) -> None:
     path, course = tmp_path / "instructor.toml", Course(Path(__file__).parents[2])
     path.write_text("[points.softmax]\ncorrect = 5\nfast = 2\n")

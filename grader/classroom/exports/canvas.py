@@ -22,13 +22,13 @@ from grader.classroom.csv_files import read_table, table
 from grader.classroom.exports.feedback import Export, gradable, page
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import Grade
+from grader.classroom.submissions import CANVAS
 from grader.course.learner.zipped import zipped
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
 from grader.verdict import words
 
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Root Account", "Section")
-_NUMBERS = re.compile(r"(?:^|_)(\d+)_(\d+)(?:_|$)")
 HINT = 'In Canvas: Grades, "Export", "Export Entire Gradebook".'
 
 
@@ -61,7 +61,8 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
     if not found:
         raise GraderError(
             f"no submission matches a student of {gradebook}",
-            "Submissions must be named as Canvas does (lastfirst_12_345_work.zip), or by the SIS Login ID.",
+            "Submissions must be named as Canvas does (lastfirst_12_345_work.zip), or by the SIS Login ID. If they are "
+            "anonymous (anon_...), post the grades in Canvas, and download the submissions again.",
         )
     feedback, loose = {}, []
     for grade in grades:
@@ -84,8 +85,8 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
 
 
 def _numbers(grade: Grade) -> re.Match[str] | None:
-    """Return the numbers of the student and of the attachment; None if the submission has no name from Canvas."""
-    return _NUMBERS.search(grade.submission) or _NUMBERS.search(grade.student)
+    """Return the match of a name from Canvas, which holds the numbers of the student and of the attachment."""
+    return CANVAS.fullmatch(grade.submission) or CANVAS.fullmatch(grade.student)
 
 
 def _by_key(grades: Iterable[Grade]) -> dict[str, Grade]:
@@ -93,7 +94,7 @@ def _by_key(grades: Iterable[Grade]) -> dict[str, Grade]:
     found: dict[str, Grade] = {}
     for grade in grades:
         numbers = _numbers(grade)
-        other = found.setdefault(numbers[1] if numbers else grade.student, grade)
+        other = found.setdefault((numbers and numbers["number"]) or grade.student, grade)
         if other is not grade:
             raise _two_grades(other, grade)
     return found

@@ -5,7 +5,9 @@ ignores rows of unknown participants, empty grades and grades above the maximum 
 mod/assign/feedback/offline/importgradeslib.php and locallib.php; docs.moodle.org, "Assignment settings"). A path in the
 zip begins with a folder ``NAME_1234_assignfeedback_file_``: the second part is the participant's number, the third and
 fourth name the plugin, and the rest is the file (mod/assign/feedback/file/importziplib.php). Moodle's archive has
-submissions in folders ``NAME_1234_assignsubmission_file_``; these names identify the participants.
+submissions in folders ``NAME_1234_assignsubmission_file_``; these names identify the participants. In a group
+assignment, they identify groups, and the number is a group's, which can equal that of any participant
+(mod/assign/classes/downloader.php). The worksheet of a group assignment has a column *Group*.
 
 If students are identified by their e-mail address, the gradebook's own import maps grades by that column
 (docs.moodle.org, "Grade import").
@@ -20,8 +22,8 @@ from grader.classroom.cells import no_formula
 from grader.classroom.csv_files import read_table, table
 from grader.classroom.exports.feedback import Export, gradable, page
 from grader.classroom.gradebook import GradeBook
-from grader.classroom.policy import Grade
-from grader.classroom.submissions import MOODLE
+from grader.classroom.policy import GROUP, Grade
+from grader.classroom.submissions import MOODLE, group_in_moodle
 from grader.course.learner.zipped import zipped
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
@@ -37,43 +39,33 @@ HINT = (
 
 
 def export(book: GradeBook, out: Path, target: Path, worksheet: Path | None = None) -> Export:
-    """Write the two files into the folder ``target``."""
+    """Write the files into the folder ``target``."""
     made = Export()
     grades = gradable(book, made)
-    by_number: dict[str, Grade] = {}
-    for grade in grades:
-        if (number := _number(grade)) and by_number.setdefault(number, grade) is not grade:
-            raise GraderError(
-                f"{by_number[number].student!r} and {grade.student!r} are submissions of one participant of Moodle, "
-                "with two grades",
-                "Put this student's files into one folder, named like one of them, and grade the class again.",
-            )
+    from_moodle = [grade for grade in grades if MOODLE.match(grade.student)]
     by_email = {grade.student: grade for grade in grades if _EMAIL.fullmatch(grade.student)}
-    if not by_number and by_email and worksheet is None:
+    if not from_moodle and by_email and worksheet is None:
         _gradebook(by_email, target, made)
         return made
-    for grade in grades:
-        if not _number(grade):
-            made.left_out.append(f"{grade.student!r} has no participant number: it is not in a folder from Moodle")
-    if not by_number:
+    if not from_moodle:
         raise GraderError(
             "no submission has a name from Moodle: NAME_1234_assignsubmission_file_",
             'Grade the archive from "Download all submissions", or name submissions by e-mail addresses.',
         )
-    rows = _filled(worksheet, by_number, book.maximum, made) if worksheet else _fresh(by_number, made)
-    feedback = {
+    if worksheet is None:
+        raise GraderError("--worksheet is missing: it lists the participants and groups of the assignment", HINT)
+    for grade in grades:
+        if not MOODLE.match(grade.student):
+            made.left_out.append(f"{grade.student!r} has no participant number: it is not in a folder from Moodle")
+    rows, feedback = _filled(worksheet, from_moodle, book.maximum, made)
+    files = {
         f"{_plain(_name(grade))}_{number}_assignfeedback_file_/feedback.html": page(out, grade)
-        for number, grade in by_number.items()
+        for number, grade in feedback.items()
     }
-    for name, content in (("moodle-grades.csv", table(rows)), ("moodle-feedback.zip", zipped(feedback))):
+    for name, content in (("moodle-grades.csv", table(rows)), ("moodle-feedback.zip", zipped(files))):
         write_file(target / name, content)
         made.files.append(target / name)
     return made
-
-
-def _number(grade: Grade) -> str:
-    match = MOODLE.match(grade.student)
-    return str(int(match["number"])) if match else ""
 
 
 def _name(grade: Grade) -> str:
@@ -86,31 +78,28 @@ def _plain(name: str) -> str:
     return re.sub(r"[^\w .'-]|^\.+|_", "-", name.encode(errors="replace").decode()) or "student"
 
 
-def _fresh(by_number: dict[str, Grade], made: Export) -> list[list[str]]:
-    """Create a worksheet.
-
-    It has no times of earlier grades, so Moodle overwrites those only if the user ticks the option for it.
-    """
-    rows = [["Identifier", "Full name", "Grade", "Last modified (grade)"]]
-    for number, grade in sorted(by_number.items(), key=lambda item: int(item[0])):
-        rows.append([f"Participant {number}", no_formula(_name(grade)), f"{grade.total:g}", "-"])
-        made.graded += 1
-    return rows
-
-
-def _filled(path: Path, by_number: dict[str, Grade], maximum: float, made: Export) -> list[list[str]]:
-    """Return the rows of the worksheet that Moodle exported, with the grades filled in."""
+def _filled(path: Path, grades: list[Grade], maximum: float, made: Export) -> tuple[list[list[str]], dict[str, Grade]]:
+    """Return the rows of the worksheet with the grades filled in, and the grade of each participant's number."""
     rows = read_table(path, NAMES, HINT)
     head = rows[0]
     identifier, column = head.index("Identifier"), head.index("Grade")
-    most = head.index("Maximum Grade") if "Maximum Grade" in head else -1
-    left = dict(by_number)
+    most = next((i for i, name in enumerate(head) if name.lower() == "maximum grade"), None)
+    team = head.index(GROUP) if GROUP in head else None
+    by_key = _by_key(grades, set() if team is None else {group_in_moodle(row[team]) for row in rows[1:]})
+    found: dict[str, Grade] = {}
     for row in rows[1:]:
-        match = _PARTICIPANT.fullmatch(row[identifier].strip())
-        grade = left.pop(str(int(match[1])), None) if match else None
+        participant = _PARTICIPANT.fullmatch(row[identifier].strip())
+        if participant is None:
+            continue
+        number = str(int(participant[1]))
+        grade = by_key.get(number)
+        if team is not None:
+            group = group_in_moodle(row[team])
+            of_member = grade is not None and _name(grade).startswith(f"{group}-")  # Moodle before 4.1
+            grade = by_key.get(f"group {group}", grade if of_member else None)
         if grade is None:
             continue
-        limit = _number_in(row[most]) if most >= 0 else None
+        limit = None if most is None else _number_in(row[most])
         if limit is not None and limit != maximum:
             raise GraderError(
                 f"{path}: the assignment has {limit:g} points in Moodle, but the class was graded out of {maximum:g}",
@@ -123,9 +112,29 @@ def _filled(path: Path, by_number: dict[str, Grade], maximum: float, made: Expor
                 "Moodle would ignore the row. Set the assignment's maximum grade, then download the worksheet again.",
             )
         row[column] = f"{grade.total:g}"
-        made.graded += 1
-    made.left_out += [f"{grade.student!r} is not in {path.name}" for grade in left.values()]
-    return rows
+        found[number] = grade
+    made.graded = len(found)
+    used = {grade.student for grade in found.values()}
+    made.left_out += [f"{grade.student!r} is not in {path.name}" for grade in grades if grade.student not in used]
+    return rows, found
+
+
+def _by_key(grades: list[Grade], groups: set[str]) -> dict[str, Grade]:
+    """Return the grades by participant's number, or by group's name if the submission is one of ``groups``."""
+    found: dict[str, Grade] = {}
+    for grade in grades:
+        match = MOODLE.match(grade.student)
+        assert match
+        number = str(int(match["number"])) if match["number"] else grade.student
+        key = f"group {match['name']}" if match["name"] in groups else number
+        other = found.setdefault(key, grade)
+        if other is not grade:
+            raise GraderError(
+                f"{other.student!r} and {grade.student!r} are submissions of one participant or group of Moodle, with "
+                "two grades",
+                "Put these files into one folder, named like one of them, and grade the class again.",
+            )
+    return found
 
 
 def _number_in(text: str) -> float | None:
