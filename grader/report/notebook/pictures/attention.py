@@ -21,7 +21,7 @@ def draw_tile_route() -> Any:
     rows = {"q": (40.5, style.BLUE), "k": (28.5, style.ORANGE), "v": (16.5, style.GREEN)}
     pales = {"q": style.PALE_BLUE, "k": style.PALE_ORANGE, "v": style.PALE_GREEN}
     for name, (low, color) in rows.items():
-        length, count, often = ("N", 128, "once") if name == "q" else ("M", 64, "each turn")
+        length, count, often = ("N", 128, "once") if name == "q" else ("M", 64, "per key tile")
         box(ax, (3, low), (7, 9.5), color=pales[name])
         box(ax, (3, low + (3.6 if name == "q" else 5.2)), (7, 2.2), color=color, edge="none")
         label(ax, (11.2, low + 8), f"{name} [{length}, D]", 8, weight="bold")

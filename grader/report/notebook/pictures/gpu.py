@@ -24,9 +24,9 @@ def draw_gpu() -> Any:
     arrow(ax, (33, 12.4), (33, 8.6), looks="<->")
     for height, head, line in (
         (48.2, "a warp", "32 threads, numbered by lane"),
-        (41.2, "registers, 256 KB an SM", "each thread has its own registers"),
+        (41.2, "registers, 256 KB per SM", "each thread has its own registers"),
         (33.4, "a block", "it stays on one SM until it ends"),
-        (24.7, "shared memory, up to 227 KB an SM", "shared by the threads of one block"),
+        (24.7, "shared memory, up to 227 KB per block", "shared by the threads of one block"),
         (15.0, "L2 cache, 60 MB", "shared by all SMs; filled by the hardware"),
         (5.7, "device memory, 141 GB, 4.8 TB/s", "has all tensors; all threads can use it"),
     ):
