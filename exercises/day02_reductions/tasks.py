@@ -40,7 +40,7 @@ softmax = Exercise(
         "Softmax of each row: out = exp(x - max) / sum(exp(x - max)), for f32, f16 and bf16, computed in float. "
         "Any number of rows and columns (rows * cols may be more than 2^31, but no test is that large), any "
         "alignment. With no rows or no columns write nothing. A row may contain -infinity, but not everywhere. Read "
-        "rows of common widths only once."
+        "a row of up to 4,096 elements only once."
     ),
     launchers="void softmax_{dtype}(const {T}* x, {T}* out, int rows, int cols, cudaStream_t stream)",
     dtypes=DTYPES,
@@ -104,7 +104,7 @@ rms_norm = Exercise(
         "RMSNorm of each row: out = x / sqrt(mean(x^2) + eps) * weight, weight of cols elements, for f32, f16 and "
         "bf16. Sum in float: the square of 300 already overflows f16. Any number of rows and columns (rows * cols may "
         "be more than 2^31, but no test is that large), any alignment. With no rows or no columns write nothing. Read "
-        "rows of common widths only once."
+        "a row of up to 4,096 elements only once."
     ),
     launchers=(
         "void rms_norm_{dtype}(const {T}* x, const {T}* weight, {T}* out, int rows, int cols, float eps, "
@@ -173,8 +173,8 @@ layer_norm = Exercise(
         "LayerNorm of each row: out = (x - mean) / sqrt(variance + eps) * weight + bias, where the variance divides "
         "by cols, for f32, f16 and bf16. It must be right when the mean is 300 times the standard "
         "deviation; mean(x^2) - mean(x)^2 is not right there. Any number of rows and columns (rows * cols may be more "
-        "than 2^31, but no test is that large), any alignment. With no rows or no columns write nothing. Read rows of "
-        "common widths only once."
+        "than 2^31, but no test is that large), any alignment. With no rows or no columns write nothing. Read a row "
+        "of up to 4,096 elements only once."
     ),
     launchers=(
         "void layer_norm_{dtype}(const {T}* x, const {T}* weight, const {T}* bias, {T}* out, int rows, int cols, "

@@ -73,7 +73,7 @@ __device__ Moments combine(Moments a, Moments b) {
             a.deviations + b.deviations + delta * delta * a.count * b.count / count};
 }
 
-// Version 3: reads the row once, and never subtracts two large numbers.
+// Version 3: reads the row once, and never subtracts two large squares.
 __global__ void variance_kernel3(const float* x, float* mean, float* variance, int cols) {
     x += static_cast<long long>(blockIdx.x) * cols;
     Moments mine{0.0f, 0.0f, 0.0f};
