@@ -129,8 +129,9 @@ rope = Exercise(
     operator="RoPE",
     summary="""Rotate the first rotary_dim channels of each head of x [tokens, heads, head_dim] by the angle
     positions[t] * theta^(-2 i / rotary_dim). Channel i is paired with channel i + rotary_dim / 2 (rotate-half). Copy
-    the other channels. Angles must be right to 1e-6 at position 131072, where an angle computed in float32 is off by
-    thousandths of a radian. With no tokens there is nothing to do.""",
+    the other channels. rotary_dim is even, at most head_dim, and may be 0. Angles must be right to 1e-6 at position
+    131072, where an angle computed in float32 is off by thousandths of a radian. With no tokens there is nothing to
+    do.""",
     launchers="""void rope_{dtype}(const {T}* x, const int* positions, {T}* out, int tokens, int heads, int head_dim,
                                    int rotary_dim, float theta, cudaStream_t stream)""",
     dtypes=("f32", "f16", "bf16"),
