@@ -1,15 +1,17 @@
 """The pages of a class: feedback.html for each student, class.html for the instructor, leaderboard.html for the class.
 
-Each is one self-contained file that works offline, without scripts and fonts. The hash of its style sheet is in the
-page's Content-Security-Policy (Content Security Policy Level 3, W3C). All texts of students are escaped.
+Each student also gets feedback.txt. Each page is one self-contained file that works offline, without scripts and fonts.
+The hash of its style sheet is in the page's Content-Security-Policy (Content Security Policy Level 3, W3C). All texts
+of students are escaped.
 """
 
 from __future__ import annotations
 
+import shlex
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from grader.classroom import gradebook, leaderboard, mistakes, similar
@@ -23,9 +25,14 @@ from grader.classroom.submissions import Submission
 from grader.course import Course
 from grader.course.learner.packing import OPT_IN
 from grader.report import html
+from grader.report.terminal import as_text
 from grader.setup.files import write_file
-from grader.verdict import ERROR, PASSED, STAGES, Verdict, words
+from grader.verdict import ERROR, PASSED, STAGES, Verdict
 
+AT_HOME = (
+    "To grade a file at home, run this in the course's folder, with the path of your file. The inputs will differ, and "
+    "the class may be graded with more cases."
+)
 MOST_GROUPS = 25
 """The maximum number of groups of similar files on a page."""
 MOST_LINES = 1500
@@ -47,10 +54,11 @@ def write_pages(
     for submission, result, grade in zip(submissions, results, book.grades):
         try:
             student = stored(submission, result, grade, book.maxima)
+            write_file(out / student.folder / "feedback.txt", feedback_text(student, book))
             write_file(out / student.folder / "feedback.html", feedback_page(student, book))
             students.append(student)
         except Exception as error:  # the other students still get their pages
-            note(out, submission.student, Incident.of(error, "writing feedback.html"))
+            note(out, submission.student, Incident.of(error, "writing the feedback"))
     names = shown_names(student.result.student for student in students)
     students = [replace(student, name=names[student.result.student]) for student in students]
     boards = leaderboard.boards(students)
@@ -91,14 +99,33 @@ def feedback_page(student: Stored, book: GradeBook) -> str:
         "feedback.html.j2",
         title=student.name,
         submission=submission if shown_name(submission) != student.name else "",
-        refused=student.result.refused,
-        missing=student.result.missing,
-        remarks=student.result.remarks,
+        notes=student.result.notes,
         rows=rows,
         grade=student.grade,
         maximum=book.maximum,
         reports=reports,
+        commands=_commands(student),
     )
+
+
+def feedback_text(student: Stored, book: GradeBook) -> str:
+    """Return the feedback of one student as plain text."""
+    grade = student.grade
+    parts = [f"Submission: {printable(student.result.submission)}"]
+    parts.append("; ".join([f"Points: {grade.total:g} of {book.maximum:g}", *grade.reasons]))
+    parts += ["", *(as_text(verdict) for verdict in student.verdicts), *student.result.notes]
+    if commands := _commands(student):
+        parts += ["", AT_HOME, *(f"  {command}" for command in commands)]
+    return "\n".join(parts) + "\n"
+
+
+def _commands(student: Stored) -> list[str]:
+    """Return a command for each exercise that did not pass, which grades the student's file again."""
+    return [
+        f"grader check {verdict.exercise} --file {shlex.quote(printable(PurePosixPath(verdict.file).name))}"
+        for verdict in student.verdicts
+        if _status(verdict) == "failed"
+    ]
 
 
 def _page(name: str, **shown: Any) -> str:
@@ -106,7 +133,9 @@ def _page(name: str, **shown: Any) -> str:
 
     own = Path(html.__file__).with_name("class_style.css").read_text(encoding="utf-8")
     style = html.style() + own
-    return html.template(name).render(style=Markup(style), policy=html.content_security_policy(style), **shown)
+    return html.template(name).render(
+        at_home=AT_HOME, style=Markup(style), policy=html.content_security_policy(style), **shown
+    )
 
 
 def _stage_points(verdict: Verdict | None, worth: Mapping[str, float], unchanged: bool) -> str:
@@ -235,8 +264,7 @@ def _row(student: Stored, book: GradeBook) -> dict[str, Any]:
             marks.append((_status(verdict) if verdict else "", stage.name if stage else "" if verdict else "–"))
     grade = student.grade
     notes = [student.result.refused] if student.result.refused else []
-    notes += [f"{words.count(grade.days_late, 'day')} late: {0 - grade.late:g}"] if grade.days_late else []
-    notes += [*grade.why, *student.result.remarks]
+    notes += [*grade.reasons, *student.result.remarks]
     return {
         "name": student.name,
         "folder": student.folder,

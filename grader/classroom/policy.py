@@ -169,6 +169,12 @@ class Grade(msgspec.Struct, kw_only=True):
     failed: bool = False
     """True if the grader itself failed for some exercise: there is no grade yet."""
 
+    @property
+    def reasons(self) -> list[str]:
+        """Return the changes of the earned points, as text."""
+        late = f"handed in {words.count(self.days_late, 'day')} late: {0 - self.late:g} points"
+        return [*([late] if self.days_late else []), *self.why]
+
 
 def grade(
     policy: Policy,

@@ -1,4 +1,4 @@
-"""Written results: results.json, junit.xml and feedback.txt for each student, and grades.csv for all.
+"""Written results: results.json and junit.xml for each student.
 
 Each file is written atomically, and results.json last: a student with that file is done.
 """
@@ -12,39 +12,25 @@ from pathlib import Path
 
 import msgspec
 
-from grader.classroom.cells import printable
 from grader.classroom.result import StudentResult
 from grader.classroom.submissions import Submission
 from grader.report.junit import junit_xml
-from grader.report.terminal import as_text
 from grader.setup.files import write_file
 from grader.verdict.wording.results import results
 
 
 def write_student(out: Path, submission: Submission, result: StudentResult) -> None:
-    """Write the three files of a student."""
+    """Write the files of a student."""
     folder, verdicts = out / submission.folder_name, result.verdicts
     data = msgspec.structs.asdict(result)
     data |= {"score": result.score, "verdicts": [results(verdict) for verdict in verdicts]}
     suites = ET.Element("testsuites", name=submission.folder_name)
     for verdict in verdicts:
         suites.extend(ET.fromstring(junit_xml(verdict).encode()))
-    parts = [f"Submission: {printable(result.submission)}", ""]
-    if result.refused:
-        parts.append(f"The submission was not graded: {result.refused}.")
-    parts += [as_text(verdict) for verdict in verdicts]
-    parts += notes(result)
     write_file(
         folder / "junit.xml", '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode")
     )
-    write_file(folder / "feedback.txt", "\n".join(parts) + "\n")
     write_file(folder / "results.json", json.dumps(data, indent=1, allow_nan=False) + "\n")
-
-
-def notes(result: StudentResult) -> list[str]:
-    """Return a sentence for each missing file and each remark."""
-    sentences = [f"There is no file for {name}." for name in result.missing]
-    return sentences + [f"{remark[0].upper()}{remark[1:]}." for remark in result.remarks]
 
 
 def read_student(out: Path, submission: Submission) -> StudentResult | None:

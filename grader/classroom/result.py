@@ -6,6 +6,8 @@ import msgspec
 
 from grader.verdict import Verdict
 
+HAND_IN = "Hand in the .cu or .py files of your exercises, or the archive that `grader submit` writes."
+
 
 class StudentResult(msgspec.Struct):
     """The verdicts of one student, and what was not graded."""
@@ -25,6 +27,14 @@ class StudentResult(msgspec.Struct):
     references: list[str] = []
     """The references of internal errors of the grader."""
     verdicts: list[Verdict] = []
+
+    @property
+    def notes(self) -> list[str]:
+        """Return a sentence for the student about each file that was not graded."""
+        if self.refused:
+            return [f"The submission was not graded: {self.refused}.", *([] if self.references else [HAND_IN])]
+        sentences = [f"There is no file for {name}." for name in self.missing]
+        return sentences + [f"{remark[0].upper()}{remark[1:]}." for remark in self.remarks]
 
     @property
     def score(self) -> float:

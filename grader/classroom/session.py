@@ -377,7 +377,10 @@ class Session:
                 f"{_listed(twice)}"
             )
         if unknown:
-            remarks.append(f"not graded, because no exercise has that name: {_listed(unknown)}")
+            handed_in = self._kernels(submission)
+            missing = [self.entries[name].file_name for name in self._wanted() if name not in handed_in]
+            expected = f" (expected: {_listed(missing)})" if missing else ""
+            remarks.append(f"not graded, because no exercise has that name: {_listed(unknown)}{expected}")
         if submission.unread and not submission.refused:
             reasons = [f"{place} ({reason})" for place, reason in sorted(submission.unread.items())]
             remarks.append(f"not graded, because the file was not read: {_listed(reasons)}")

@@ -10,7 +10,7 @@ import pytest
 
 from grader.classroom import leaderboard, mistakes, similar
 from grader.classroom.gradebook import GradeBook
-from grader.classroom.pages import feedback_page
+from grader.classroom.pages import feedback_page, feedback_text
 from grader.classroom.policy import Grade
 from grader.classroom.result import StudentResult
 from grader.classroom.similar import Pair
@@ -197,6 +197,30 @@ def test_feedback_lists_failed_exercises_first_and_links_to_each() -> None:
     assert table.index("d/<wbr>z") < table.index("d/<wbr>m") < table.index("d/<wbr>e")
     assert 'href="#d/z"' in table and 'href="#d/e"' in table and 'href="#d/m"' not in table
     assert "<p>The file for d/e is the unchanged skeleton.</p>" in reports
+    assert "<pre>grader check d/z --file z.cu\n</pre>" in reports
     assert '3 days late</td><td class="number">0</td>' in table, "no points are deducted from none: not -0"
     assert "<code>z.py:2</code>" in reports, "the column is unknown"
     assert 0 < reports.index('<section id="d/z">') < reports.index('<section id="d/e">')
+
+
+def test_feedback_as_text_has_the_same_points_and_the_next_step() -> None:
+    ann = student("ann", Stage("builds", "passed"), Stage("correct", "failed"), passed=False)
+    ann.verdicts[0].file, ann.verdicts[0].score, ann.verdicts[0].points = "a.zip/my e.cu", 1, 5
+    ann.grade.total, ann.grade.days_late, ann.grade.late, ann.grade.why = 2, 1, 1, ["2 points more: typo"]
+    text = feedback_text(ann, GradeBook(maxima={"d/e": 5}, grades=[]))
+    assert "Points: 2 of 5; handed in 1 day late: -1 points; 2 points more: typo\n" in text
+    assert "Partly: 1 of 5 points" in text
+    assert text.endswith("  grader check d/e --file 'my e.cu'\n")
+
+
+def test_a_refused_submission_is_told_what_to_hand_in() -> None:
+    ann = student("ann")
+    ann.result.refused, ann.result.missing, ann.verdicts[:] = "it contains no .cu or .py file", ["d/e"], []
+    book = GradeBook(maxima={"d/e": 5}, grades=[])
+    for text in (feedback_text(ann, book), feedback_page(ann, book)):
+        assert (
+            "not graded: it contains no .cu or .py file" in text and "the archive that `grader submit` writes" in text
+        )
+        assert "There is no file" not in text and "grader check" not in text
+    ann.result.references = ["12ab"]
+    assert "Hand in" not in feedback_text(ann, book), "the grader itself failed"

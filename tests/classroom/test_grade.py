@@ -178,7 +178,8 @@ def test_files_that_are_not_graded_are_named(course: Course, hand_in, tmp_path: 
         capsys.readouterr()
     )
     assert grades(out) == {"ann": "10", "bob": "0", "cy": "10", "dan": "0", "eve": "10"}
-    assert "no exercise has that name: thrice.cu" in (out / "ann/feedback.txt").read_text()
+    assert "no exercise has that name: thrice.cu.\n" in (out / "ann/feedback.txt").read_text()
+    assert "no exercise has that name: homework.cu (expected: twice.cu)" in (out / "bob/feedback.txt").read_text()
     assert (
         "same exercise, or the exercise was not requested: before/twice.cu, twice (1).cu"
         in (out / "cy/feedback.html").read_text()

@@ -25,7 +25,6 @@ from grader.classroom.cells import printable
 from grader.classroom.exports.gradescope import COURSE, INSTRUCTOR, SETTINGS, Settings
 from grader.classroom.incidents import LOG
 from grader.classroom.instructor import Instructions, read_instructions
-from grader.classroom.records import notes
 from grader.classroom.result import StudentResult
 from grader.classroom.session import Session
 from grader.classroom.stored import Stored, stored
@@ -35,7 +34,7 @@ from grader.course import Course
 from grader.report.terminal import as_text
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
-from grader.verdict import ERROR, PASSED, Verdict, words
+from grader.verdict import ERROR, PASSED, Verdict
 from grader.verdict.wording import stages
 
 
@@ -101,11 +100,7 @@ def _results(
     grade = policy.grade(rules, result, submission.folder_name, maxima, handed_in)
     student = stored(submission, result, grade, maxima)
     verdicts = {verdict.exercise: verdict for verdict in student.verdicts}
-    output = [f"The submission was not graded: {result.refused}."] if result.refused else []
-    output += notes(result)
-    if grade.days_late:
-        output.append(f"Handed in {words.count(grade.days_late, 'day')} late: {0 - grade.late:g} points.")
-    output += grade.why
+    output = result.notes + [f"{reason[0].upper()}{reason[1:]}." for reason in grade.reasons]
     return {
         "score": grade.total,
         "output": printable_lines("\n".join(output)),
