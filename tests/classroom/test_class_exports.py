@@ -317,21 +317,24 @@ def test_canvas_gradebook_and_feedback(graded: Path, tmp_path: Path, capsys: pyt
             assert inner.namelist() == ["feedback.html"] and b"<bdi>doeeve</bdi>" in inner.read("feedback.html")
 
 
-def test_canvas_grades_of_students_who_hand_in_no_archive(tmp_path: Path) -> None:
-    """Write the grade of a student who handed in a kernel file, and name the student who gets no feedback file."""
-    (tmp_path / "grades.csv").write_text(GRADEBOOK)
-    names = ["doeeve_12_345_twice.cu", "foxfay_13_346_work.zip"]
+def test_canvas_students_who_hand_in_no_archive(tmp_path: Path) -> None:
+    """Write the feedback for a kernel as text, under its name; name a student whose feedback Canvas cannot take."""
+    (tmp_path / "grades.csv").write_text(GRADEBOOK + "Poe,14,,,A,,,\n")
+    names = ["doeeve_12_345_twice.cu", "foxfay_13_346_work.zip", "poe_14_text.html"]
     grades = [
         Grade(student="_".join(name.split("_")[:2]), folder=name[:3], submission=name, points={}, maximum=10, total=4)
         for name in names
     ]
     for grade in grades:
         (tmp_path / grade.folder).mkdir()
-        (tmp_path / grade.folder / "feedback.html").write_text("feedback")
+        (tmp_path / grade.folder / "feedback.html").write_text("page")
+        (tmp_path / grade.folder / "feedback.txt").write_text("text")
     book = GradeBook(maxima={"day01_start/twice": 10}, grades=grades)
     made = canvas.export(book, tmp_path, tmp_path, tmp_path / "grades.csv", "5678")
-    assert made.graded == 2 and [row[-1] for row in rows(tmp_path / "canvas-grades.csv")[2:]] == ["4", "4"]
-    assert made.left_out == ["feedback files of 1 student who handed in no archive, such as 'doeeve_12'"]
+    assert made.graded == 3 and [row[-1] for row in rows(tmp_path / "canvas-grades.csv")[2:]] == ["4", "4", "4"]
+    assert made.left_out == ["feedback files of 1 student without an archive or a kernel from Canvas, such as 'poe_14'"]
+    with zipfile.ZipFile(tmp_path / "canvas-feedback.zip") as archive:
+        assert sorted(archive.namelist()) == names[:2] and archive.read(names[0]) == b"text"
     for other in ("doeeve_12_347_notes", "eve"):  # an attachment that was graded by itself, a login
         more = Grade(student=other, folder="other", submission="", points={}, maximum=10, total=0)
         with pytest.raises(GraderError, match=f"'doeeve_12' and '{other}' are submissions of one student"):

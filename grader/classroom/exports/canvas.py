@@ -8,22 +8,23 @@ that identify students, so that the import changes nothing else.
 
 Submissions from Canvas are named ``lastfirst_12_345_work.zip``, or with ``_LATE_`` after the name: first the student's
 number, then the attachment's. Canvas finds the student of a re-uploaded file by the same two numbers and shows the file
-under the attachment's name (Assignment#infer_comment_context_from_filename in the same source). The feedback for an
-archive is therefore an archive.
+under the attachment's name (AbstractAssignment#infer_comment_context_from_filename in the same source). The feedback
+for an archive is therefore an archive, and the feedback for a kernel is text.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from grader.classroom.csv_files import read_table, table
-from grader.classroom.exports.feedback import Export, gradable, page
+from grader.classroom.exports.feedback import Export, feedback_file, gradable
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import Grade
 from grader.classroom.submissions import CANVAS
 from grader.course.learner.zipped import zipped
+from grader.course.manifest import SUFFIXES
 from grader.setup.errors import GraderError
 from grader.setup.files import write_file
 from grader.verdict import words
@@ -64,20 +65,23 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
             "Submissions must be named as Canvas does (lastfirst_12_345_work.zip), or by the SIS Login ID. If they are "
             "anonymous (anon_...), post the grades in Canvas, and download the submissions again.",
         )
-    feedback, loose = {}, []
+    feedback, others = dict[str, bytes](), []
     for grade in grades:
-        if _numbers(grade) and grade.submission.lower().endswith(".zip"):
-            feedback[_plain(grade.submission)] = zipped({"feedback.html": page(out, grade)})
-        elif _numbers(grade):
-            loose.append(grade.student)
+        suffix = PurePosixPath(grade.submission.lower()).suffix
+        if CANVAS.fullmatch(grade.submission) and suffix == ".zip":
+            feedback[_plain(grade.submission)] = zipped({"feedback.html": feedback_file(out, grade, "feedback.html")})
+        elif CANVAS.fullmatch(grade.submission) and suffix in SUFFIXES.values():
+            feedback[_plain(grade.submission)] = feedback_file(out, grade, "feedback.txt")
+        else:
+            others.append(grade.student)
     files: dict[str, str | bytes] = {"canvas-grades.csv": table(written)}
     if feedback:
         files["canvas-feedback.zip"] = zipped(feedback)
-        if loose:
-            count = words.count(len(loose), "student")
-            made.left_out.append(f"feedback files of {count} who handed in no archive, such as {loose[0]!r}")
-    else:
-        made.left_out.append("feedback files: no submission is an archive with a name from Canvas")
+    if others:
+        count = words.count(len(others), "student")
+        made.left_out.append(
+            f"feedback files of {count} without an archive or a kernel from Canvas, such as {others[0]!r}"
+        )
     for name, content in files.items():
         write_file(target / name, content)
         made.files.append(target / name)

@@ -28,7 +28,7 @@ def gradable(book: GradeBook, export: Export) -> list[Grade]:
     return [grade for grade in book.grades if not grade.failed]
 
 
-def page(out: Path, grade: Grade) -> bytes:
-    """Return the student's feedback.html."""
+def feedback_file(out: Path, grade: Grade, name: str) -> bytes:
+    """Return the student's feedback.html or feedback.txt."""
     hint = "Run the same `grader grade` again to write missing files."
-    return read_file(out / grade.folder / "feedback.html", hint)
+    return read_file(out / grade.folder / name, hint)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from grader.classroom.cells import no_formula
 from grader.classroom.csv_files import read_table, table
-from grader.classroom.exports.feedback import Export, gradable, page
+from grader.classroom.exports.feedback import Export, feedback_file, gradable
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import GROUP, Grade
 from grader.classroom.submissions import MOODLE, group_in_moodle
@@ -59,7 +59,9 @@ def export(book: GradeBook, out: Path, target: Path, worksheet: Path | None = No
             made.left_out.append(f"{grade.student!r} has no participant number: it is not in a folder from Moodle")
     rows, feedback = _filled(worksheet, from_moodle, book.maximum, made)
     files = {
-        f"{_plain(_name(grade))}_{number}_assignfeedback_file_/feedback.html": page(out, grade)
+        f"{_plain(_name(grade))}_{number}_assignfeedback_file_/feedback.html": feedback_file(
+            out, grade, "feedback.html"
+        )
         for number, grade in feedback.items()
     }
     for name, content in (("moodle-grades.csv", table(rows)), ("moodle-feedback.zip", zipped(files))):
