@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Iterable, Sequence
@@ -12,12 +13,20 @@ from grader.setup.files import read_file
 
 
 def read_csv(path: Path, hint: str) -> list[list[str]]:
-    """Return the rows of a file; ``hint``: where to get such a file."""
+    """Return the rows of a file; ``hint``: where to get such a file.
+
+    Excel separates cells by semicolons where a comma is the decimal point, and by tabs in "Unicode text" (UTF-16).
+    """
     content = read_file(path, hint)
     try:
-        return list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+        in_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = content.decode("utf-16" if in_utf16 else "utf-8-sig")
+        separator = max(",;\t", key=text.partition("\n")[0].count)
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise GraderError(f"{path} is not a CSV file in UTF-8: {error}", hint) from error
+        raise GraderError(
+            f"{path} is not a CSV file in UTF-8: {error}", f'{hint}\nExcel: save it as "CSV UTF-8".'
+        ) from error
 
 
 def read_table(path: Path, columns: Sequence[str], hint: str) -> list[list[str]]:

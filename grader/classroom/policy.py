@@ -273,7 +273,7 @@ def _times(late: Late, path: Path, where: str) -> dict[str, datetime | None]:
     try:
         rows = read_csv(path, hint)
     except GraderError as error:
-        raise GraderError(f"{where}: {error.message}", hint) from error
+        raise GraderError(f"{where}: {error.message}", error.hint) from error
     if rows and {PARTICIPANT, LAST_MODIFIED} <= set(rows[0]):
         return _times_of_worksheet(late, rows, f"{where}: {path}")
     if not rows or [cell.strip() for cell in rows[0][:2]] != ["student", "submitted"]:

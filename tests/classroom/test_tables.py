@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.cells import no_formula
+from grader.classroom.csv_files import read_csv
 from grader.classroom.result import StudentResult
 from grader.classroom.similar import Pair
 from grader.classroom.tables import write_csv, write_grades, write_similar
@@ -52,3 +53,16 @@ def test_separators_of_other_locales_begin_no_cell(tmp_path: Path) -> None:
     """Spreadsheets use the semicolon as the separator in locales with a decimal comma."""
     write_csv(tmp_path / "x.csv", [["ann;=cmd()", 1.5]])
     assert (tmp_path / "x.csv").read_text() == '"ann;=cmd()","1.5"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ('student,submitted\r\n"Lee, Zoë",1;2\r\n', "utf-8-sig"),
+        ('student;submitted\r\nLee, Zoë;"1;2"\r\n', "utf-8"),
+        ("student\tsubmitted\r\nLee, Zoë\t1;2\r\n", "utf-16"),
+    ],
+)
+def test_tables_that_excel_writes(tmp_path: Path, text: str, encoding: str) -> None:
+    (tmp_path / "x.csv").write_bytes(text.encode(encoding))
+    assert read_csv(tmp_path / "x.csv", "") == [["student", "submitted"], ["Lee, Zoë", "1;2"]]
