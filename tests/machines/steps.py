@@ -98,7 +98,7 @@ def whole_suite(machine: Machine, log: Path) -> str:
 
 
 def tests_of_paths(machine: Machine, log: Path) -> str:
-    """Run the tests of the rooms that pass paths to shells, compilers and pip; return how many passed."""
+    """Run the tests of the subpackages that pass paths to shells, compilers and pip; return how many passed."""
     _run(machine, f".venv/bin/python -m pytest {' '.join(ROOMS_WITH_PATHS)} -n auto", log, minutes=40)
     return counts(log)
 
