@@ -15,7 +15,7 @@ _WIDEST = 240
 
 @dataclass(frozen=True)
 class CompilerMessage:
-    """A compiler message. ``line`` and ``column`` are 1-based, 0 if unknown."""
+    """A compiler message. ``line`` and ``column`` are 1-based, 0 if unknown. ``advice`` says how to fix an error."""
 
     severity: str  # error, warning, note
     message: str
@@ -24,6 +24,7 @@ class CompilerMessage:
     column: int = 0
     source_line: str = ""
     notes: tuple[CompilerMessage, ...] = ()
+    advice: str = ""
 
     def __str__(self) -> str:
         place = self.file

@@ -105,12 +105,18 @@ def _refuse(stage: Stage, error: GraderError) -> None:
     stage.message = str(error)
     if isinstance(error, (CompileError, RewriteError)):
         stage.diagnostics = [_diagnostic(message) for message in error.diagnostics]
-        if stage.diagnostics:
+        if stage.diagnostics and not any(item.advice for item in stage.diagnostics):
             stage.diagnostics[0].advice = error.hint
 
 
 def _diagnostic(message: CompilerMessage) -> Diagnostic:
     """Convert a compiler's message to a record of the verdict."""
     return Diagnostic(
-        message.severity, message.message, message.file, message.line, message.column, message.source_line
+        message.severity,
+        message.message,
+        message.file,
+        message.line,
+        message.column,
+        message.source_line,
+        message.advice,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,11 +51,15 @@ def explain(output: str, path: Path, original: str, rewritten: Rewritten | None,
         return CompileError(_unexplained(output, path, compiler), _hint_for_output(output))
     if bracket := _unpaired_bracket(path, original):
         return bracket
-    shown = errors[:_SHOWN]
+    shown: list[CompilerMessage] = []
+    for error in errors[:_SHOWN]:
+        advice = _advice(error, rewritten is not None)
+        shown.append(error if any(advice == earlier.advice for earlier in shown) else replace(error, advice=advice))
     text = "\n".join(map(str, shown))
     if len(errors) > len(shown):
         text += f"\n... and {len(errors) - len(shown)} more errors"
-    return CompileError(text, _hint(shown, rewritten is not None), tuple(found))
+    advice = next((error.advice for error in shown if error.advice), "")
+    return CompileError(text, advice, (*shown, *found[len(shown) :]))
 
 
 def _unpaired_bracket(path: Path, original: str) -> CompileError | None:
@@ -80,9 +84,29 @@ def read_messages(output: str, path: Path, original: str, rewritten: Rewritten |
     for diagnostic in found:
         unique.setdefault((diagnostic.severity, diagnostic.line, diagnostic.message), diagnostic)
     order = {"error": 0, "warning": 1}
-    messages = sorted(unique.values(), key=lambda d: order.get(d.severity, 2))
+    messages = _first_of_each_place(sorted(unique.values(), key=lambda d: order.get(d.severity, 2)))
     # An error in the generated entry points is a consequence of an error in the learner's text, if there is one.
     return [d for d in messages if d.file != THUNKS] or messages
+
+
+def _first_of_each_place(messages: list[CompilerMessage]) -> list[CompilerMessage]:
+    """Return the messages without errors that an earlier error of their line causes.
+
+    A compiler reports an error in a template once for each type, and an unknown name for each of its uses.
+    """
+    places: set[tuple[str, int, int | str]] = set()
+    kept = []
+    for message in messages:
+        name = re.search(r"'(\w+)'|\"(\w+)\"", message.message)
+        about: list[int | str] = [message.column] if message.column else []
+        about += [name[1] or name[2]] if name else []
+        here = {(message.file, message.line, part) for part in about}
+        if message.severity == "error" and message.line:
+            if here & places:
+                continue
+            places |= here
+        kept.append(message)
+    return kept
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -268,11 +292,14 @@ def _clean(text: str) -> str:
     text = re.sub(r"\bsim::Half\b|\bsim::half\b", "__half", text)
     text = re.sub(r"\bsim_type_(\w+)", r"the type of \1", text)
     text = re.sub(r"\bsim_(?:local|math)_(\w+)", r"\1", text)
-    text = re.sub(r"\s*\[-W?f?[\w-]+=?\]$", "", text)
+    text = re.sub(r"\s*\[-[\w=,-]+\]$", "", text)
+    text = re.sub(r"^there are no arguments to ('\w+') that depend on .*", r"\1 was not declared in this scope", text)
+    if text.startswith("no matching function for call to '"):
+        text = re.sub(r"\bconst ([\w ]+)&|(?: const)?&", r"\1", text)  # sim::launch passes constant references
     return text.strip()
 
 
-# -- hints -------------------------------------------------------------------------------------------------------------
+# -- advice ------------------------------------------------------------------------------------------------------------
 
 
 _UNDECLARED = re.compile(
@@ -286,30 +313,98 @@ _HEADERS = {
 """The header that declares the names that match a pattern."""
 
 
-def _hint(errors: list[CompilerMessage], simulated: bool) -> str:
-    for error in errors:
-        undeclared = _UNDECLARED.search(error.message)
-        unknown = next(filter(None, undeclared.groups()), "") if undeclared else ""
-        for names, header in _HEADERS.items():
-            if re.fullmatch(names, unknown):
-                return f"Add #include <{header}>, or check the spelling of {unknown}."
-        if re.fullmatch(r"__shfl(_up|_down|_xor)?|__(ballot|any|all)", unknown):
-            return f"GPUs since Volta have no {unknown}: write {unknown}_sync(0xffffffff, ...) for all 32 lanes."
-        if re.search(r"ambiguous|more than one operator", error.message) and re.search(
-            r"operator.*(__half|__nv_bfloat16)", error.message
-        ):
-            return "Convert the half-precision number first: static_cast<float>(x)."
-        if error.source_line.startswith("```"):
-            return "Remove the lines that begin with ```: they are Markdown."
-        cudas = re.match(r"__\w+|cuda[A-Z]\w*|cu[A-Z]\w*|nv\w+|wmma", unknown)
-        if simulated and cudas and "did you mean" not in error.message:
-            return f"Check the spelling of {unknown}. If it is a name of CUDA, the simulator does not support it."
-        missing = re.search(r"(\S+): No such file or directory|cannot open source file \"(\S+)\"", error.message)
-        if missing:
-            return "A kernel file may include headers of CUDA, the course (llmk/...) and the C++ standard library."
-        if re.search("need 'typename' before|missing 'typename' prior|is parsed as a non-type", error.message):
-            newer = "" if simulated else " With -std=c++20, some places need none, as with nvcc."
-            return f"Write typename before it.{newer}"
+def _advice(error: CompilerMessage, simulated: bool) -> str:
+    """Return how to fix an error that is a usual mistake; empty for other errors."""
+    undeclared = _UNDECLARED.search(error.message)
+    unknown = next(filter(None, undeclared.groups()), "") if undeclared else ""
+    for names, header in _HEADERS.items():
+        if re.fullmatch(names, unknown):
+            return f"Add #include <{header}>, or check the spelling of {unknown}."
+    if re.fullmatch(r"__shfl(_up|_down|_xor)?|__(ballot|any|all)", unknown):
+        return f"GPUs since Volta have no {unknown}: write {unknown}_sync(0xffffffff, ...) for all 32 lanes."
+    if re.search(r"ambiguous|more than one operator", error.message) and re.search(
+        r"operator.*(__half|__nv_bfloat16)", error.message
+    ):
+        return "Convert the half-precision number first: static_cast<float>(x)."
+    if error.source_line.startswith("```"):
+        return "Remove the lines that begin with ```: they are Markdown."
+    if advice := _advice_on_python(error, unknown):
+        return advice
+    cudas = re.match(r"__\w+|cuda[A-Z]\w*|cu[A-Z]\w*|nv\w+|wmma", unknown)
+    if simulated and cudas and "did you mean" not in error.message:
+        return f"Check the spelling of {unknown}. If it is a name of CUDA, the simulator does not support it."
+    missing = re.search(r"(\S+): No such file or directory|cannot open source file \"(\S+)\"", error.message)
+    if missing:
+        return "A kernel file may include headers of CUDA, the course (llmk/...) and the C++ standard library."
+    if re.search("need 'typename' before|missing 'typename' prior|is parsed as a non-type", error.message):
+        newer = "" if simulated else " With -std=c++20, some places need none, as with nvcc."
+        return f"Write typename before it.{newer}"
+    if re.search("variable[- ]length array", error.message):
+        return _advice_on_size(error.source_line)
+    if error.message.startswith(("no matching function for call", "invalid conversion from")):
+        return _advice_on_arguments(error.notes)
+    return ""
+
+
+def _advice_on_python(error: CompilerMessage, unknown: str) -> str:
+    """Return how to write in C++ what the line says in Python."""
+    code = error.source_line.strip()
+    if re.match(r"expected '\(' ", error.message) and (word := re.match(r"(if|while|for)\b", code)):
+        example = {"for": "for (int i = 0; i < n; ++i) { ... }"}.get(word[1], f"{word[1]} (i < n) {{ ... }}")
+        return f"C++ needs parentheses, and braces in place of the colon: {example}"
+    if error.message.startswith("invalid preprocessing directive") and "did you mean" not in error.message:
+        return "A comment of C++ begins with //, not with #."
+    if unknown == "print":
+        return 'Write printf, with a format: printf("%d %f\\n", an_int, a_float).'
+    if unknown == "torch":
+        return "A kernel cannot use torch. CUDA has functions of numbers, such as expf, sqrtf and fmaxf."
+    if unknown and re.match(rf"{unknown}\s*=[^=]", code):
+        return f"Declare {unknown} with its type, such as int or float, where you first assign it."
+    if re.match(r"invalid operands .*\*' and .*\*'", error.message):
+        return "These are pointers to whole arrays. Each thread computes one element: out[i] = a[i] + b[i]."
+    return ""
+
+
+def _advice_on_size(declaration: str) -> str:
+    """Return how to declare an array whose size is not a constant."""
+    if "__shared__" not in declaration:
+        return "The size of an array must be a constant. Declare it with the largest size that you need."
+    array = re.search(r"__shared__\s+([\w: ]*\w)\s+(\w+)\s*\[", declaration)
+    kind, name = array.groups() if array else ("float", "name")
+    return (
+        f"The size of a __shared__ array must be a constant. If it is known only at the launch, write `extern "
+        f"__shared__ {kind} {name}[];` and pass the bytes to the launch: <<<grid, block, bytes, stream>>>."
+    )
+
+
+def _advice_on_arguments(notes: tuple[CompilerMessage, ...]) -> str:
+    """Return which definition a call does not fit, and why; empty if there are several definitions."""
+    for note in notes:
+        if found := re.match(r"initializing argument (\d+) of '(.*)'", note.message):
+            return f"Compare argument {found[1]} with the definition at line {note.line}: {found[2]}"
+    candidates = [note for note in notes if note.message.startswith("candidate") and "expects" not in note.message]
+    if len(candidates) != 1:
+        return ""
+    signature = re.match(r"candidate: '(?:template<[^']*> )?([^']*?)(?: \[with .*)?'", candidates[0].message)
+    advice = f"Compare the arguments with the definition at line {candidates[0].line}"
+    advice += f": {signature[1]}" if signature else "."
+    reasons = (reason for note in notes if (reason := _why_refused(note.message)))
+    return "\n".join([advice, *list(reasons)[:1]])
+
+
+def _why_refused(note: str) -> str:
+    """Return why a function does not fit a call, from a note of g++ or clang++; empty for other notes."""
+    if found := re.search(r"(?:expects|requires) (\d+) arguments?, (?:but )?(\d+) (?:was |were )?provided", note):
+        return f"It takes {found[1]} arguments, and the call has {found[2]}."
+    if found := re.search(r"no known conversion for argument (\d+) from '(.*?)' to '(.*?)'", note):
+        return f"Argument {found[1]} is a {found[2]}, where it takes a {found[3]}."
+    if found := re.search(r"no known conversion from '(.*?)' to '(.*?)' for (\d+)\w+ argument", note):
+        return f"Argument {found[3]} is a {found[1]}, where it takes a {found[2]}."
+    if found := re.search(r"(\d+)\w+ argument \('(.*?)'\) would lose const qualifier", note):
+        kind = found[2].removesuffix("const")
+        return f"Argument {found[1]} is a {kind}, where it takes a pointer to data that are not const."
+    if found := re.search(r"deduced conflicting types for parameter '(\w+)' \('(.*?)' (?:and|vs\.) '(.*?)'\)", note):
+        return f"{found[1]} cannot be {found[2]} for one argument and {found[3]} for another."
     return ""
 
 

@@ -1,14 +1,17 @@
 """Compiler messages as shown to learners."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from grader import load_kernel
 from grader.execution.build.diagnostics import explain, read_messages
 from grader.frontend.messages import CompilerMessage
 from grader.frontend.rewrite import rewrite
 from grader.frontend.toolchain.compilers import Compiler, available_cxx
 from grader.frontend.toolchain.process import Command, run_command
+from grader.setup.errors import BuildError
 
 GXX = Compiler(("g++",), "gcc", "12.2.0", "")
 PATH = Path("somewhere/relu.cu")
@@ -169,6 +172,54 @@ def test_a_compiler_without_output():
     assert "it printed nothing" in explain("", PATH, SOURCE, None, GXX).message
 
 
+def test_an_error_is_shown_once_for_all_types_and_all_uses_of_a_name() -> None:
+    text = explained(
+        "relu.cu:4:16: error: invalid operands of types 'float*' and 'float*' to binary 'operator+'\n"
+        "relu.cu:4:16: error: invalid operands of types '__half*' and '__half*' to binary 'operator+'\n"
+        "relu.cu:4:34: error: 'zero' was not declared in this scope\n"
+        "relu.cu:4:40: error: 'zero' was not declared in this scope; did you mean 'zeros'?\n"
+        "relu.cu:7:5: error: 'zero' was not declared in this scope\n"
+    )
+    assert [line.split(": ")[0] for line in text.splitlines() if "error" in line] == [
+        "relu.cu:4:16",
+        "relu.cu:4:34",
+        "relu.cu:7:5",
+    ]
+
+
+def test_advice_is_beside_its_error_and_is_given_once() -> None:
+    output = "relu.cu:3:1: error: broken\nrelu.cu:4:5: error: 'print' was not declared\n"
+    problem = explain(output + output.replace(":4:", ":7:"), PATH, SOURCE, None, GXX)
+    assert [bool(message.advice) for message in problem.diagnostics] == [False, True, False]
+    assert problem.hint == problem.diagnostics[1].advice
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "advice"),
+    [
+        ("if i < n: x[i] = 0", "expected '(' before 'i'", "if (i < n) { ... }"),
+        ("for i in range(n):", "expected '(' after 'for'", "for (int i = 0; i < n; ++i) { ... }"),
+        ("# guard", "invalid preprocessing directive #guard", "A comment of C++ begins with //"),
+        ("i = threadIdx.x;", "use of undeclared identifier 'i'", "Declare i with its type"),
+        ("y = torch::exp(x);", "'torch' has not been declared", "A kernel cannot use torch"),
+        ("out = a + b;", "invalid operands of types 'float*' and 'float*' to binary 'operator+'", "out[i] = a[i]"),
+        ("out = a + b;", "invalid operands to binary expression ('float *' and 'float *')", "out[i] = a[i]"),
+        ("float part[n];", "variable length array is used [-Werror=vla]", "with the largest size that you need"),
+    ],
+)
+def test_python_in_a_kernel_gets_advice(line: str, message: str, advice: str) -> None:
+    problem = explain(f"relu.cu:1:1: error: {message}\n", PATH, f"{line}\n", None, GXX)
+    assert advice in problem.hint and "-Werror" not in problem.message
+
+
+@pytest.mark.parametrize("line", ["#pragmas once", "if (i == n) return;"])
+def test_other_lines_get_no_advice_about_python(line: str) -> None:
+    message = (
+        "invalid preprocessing directive #pragmas; did you mean #pragma?" if line[0] == "#" else "'i' was not declared"
+    )
+    assert not explain(f"relu.cu:1:1: error: {message}\n", PATH, f"{line}\n", None, GXX).hint
+
+
 HINTS = [
     ("'__half' does not name a type", "Add #include <cuda_fp16.h>"),
     ("unknown type name '__nv_bfloat16'", "Add #include <cuda_bf16.h>"),
@@ -249,3 +300,39 @@ def test_real_compilers(compiler, code, line, column, says, tmp_path):
     assert (first.severity, first.file, first.line) == ("error", "relu.cu", line)
     assert says in first.message and (not column or first.column == column)
     assert str(tmp_path) not in problem.message
+
+
+WRONG_CALLS = [
+    (
+        "template <typename T> void add(const T* x, T* out);",
+        "add(out, x)",
+        "T cannot be float for one argument and const",
+    ),
+    ("template <typename T> void add(const T* x, T* out);", "add(x)", "It takes 2 arguments, and the call has 1."),
+    ("void add(const float* x, float* out);", "add(out, x)", "ument"),
+]
+
+
+@pytest.mark.parametrize("compiler", available_cxx(), ids=str)
+@pytest.mark.parametrize(("definition", "call", "says"), WRONG_CALLS)
+def test_a_call_with_wrong_arguments_names_the_definition(
+    compiler: Compiler, definition: str, call: str, says: str, tmp_path: Path
+) -> None:
+    code = f"{definition}\nvoid go(const float* x, float* out) {{ {call}; }}\n"
+    (tmp_path / "kernel.cpp").write_text(f'#line 1 "relu.cu"\n{code}')
+    done = run_command(Command((*compiler.command, "-std=c++17", "-c", "kernel.cpp"), tmp_path))
+    hint = explain(done.output, PATH, code, None, compiler).hint
+    assert "with the definition at line 1" in hint and says in hint
+    if compiler.family == "gcc":
+        assert re.search(r"void add\(const (T|float)\*, (T|float)\*\)", hint)
+
+
+@pytest.mark.parametrize("compiler", available_cxx(), ids=str)
+def test_the_size_of_a_shared_array_must_be_a_constant(compiler: Compiler, tmp_path: Path) -> None:
+    source = SOURCE.replace("    if (i < n)", "    __shared__ float part[n];\n    if (i < n)").replace(
+        ", zero", ", part[0]"
+    )
+    (tmp_path / "relu.cu").write_text(source.replace("(x, n, 3)", "(x, n)"))
+    with pytest.raises(BuildError, match="variable length array") as raised:
+        load_kernel(tmp_path / "relu.cu", compiler=compiler.path)
+    assert "extern __shared__ float part[];" in str(raised.value) and "shared_array" not in str(raised.value)
