@@ -312,7 +312,12 @@ def diagonal(scene: Scene) -> Diagnosis | None:
         regions = [("on_diagonal", offset == low, low)]
     else:
         regions = [("above_diagonal", offset >= low, low - 1), ("below_diagonal", offset <= high, high + 1)]
+    # Errors in the same columns of every row, or in the same rows, are no diagonal, even if one of a short output fits.
+    places = scene.wrong.reshape(-1, rows, columns).any(dim=0)
+    in_columns, in_rows = int(places.any(dim=0).sum()) / columns, int(places.any(dim=1).sum()) / rows
     for kind, region, bound in regions:
+        if low < high and min(in_columns, in_rows) * scene.elements <= int(region.sum()):
+            continue
         parts = (region.any(dim=-1) & ~region.all(dim=-1)).reshape(-1, rows)[0]
         # Not all elements of the region must be wrong: a few masked values may be right by chance.
         if int(parts.sum()) >= 3 and int(scene.wrong.sum()) >= MOST_OF_REGION * int(region.sum()):

@@ -270,11 +270,13 @@ def test_a_wrong_mask(says: str, wrong: torch.Tensor) -> None:
         torch.arange(20)[None, :].expand(12, 20) > 7,
         torch.arange(12)[:, None].expand(12, 20) > 7,
         COLUMN_AFTER_ROW == 18,
+        torch.arange(80)[None, :].expand(5, 80) < 20,
+        torch.arange(80)[:, None].expand(80, 5) < 20,
     ],
-    ids=["steeper", "every other column", "a column", "a row", "a corner"],
+    ids=["steeper", "every other column", "a column", "a row", "a corner", "the first columns", "the first rows"],
 )
 def test_outputs_that_are_not_a_wrong_mask(wrong: torch.Tensor) -> None:
-    want = reference(12, 20)
+    want = reference(*wrong.shape)
     assert "diagonal" not in text(judged(torch.where(wrong, 0.0, want), want))
 
 
