@@ -103,7 +103,7 @@ def command(
         own_process="torch" not in sys.modules,
     )
     if isinstance(entry, Puzzle):
-        refuse_open_blanks(entry, graded.read_text(encoding="utf-8", errors="replace"))
+        refuse_open_blanks(entry, graded.read_text(encoding="utf-8", errors="replace"), graded)
     verdict = grade(entry, file, console, options)
     own = is_own_file(entry, file)
     if own:

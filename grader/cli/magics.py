@@ -148,7 +148,7 @@ class Magics:
     def _grade(self, course: Course, entry: Entry, file: Path | None, asked: argparse.Namespace, note: str) -> None:
         gpu = find_gpu(asked.gpu).name
         if isinstance(entry, Puzzle) and (path := file or entry.skeleton).is_file():
-            refuse_open_blanks(entry, path.read_text(encoding="utf-8", errors="replace"))
+            refuse_open_blanks(entry, path.read_text(encoding="utf-8", errors="replace"), path)
         pristine.keep_copies(course)
         own = check.is_own_file(entry, file)
         with _Output(self.shell, entry.name, note) as output:

@@ -75,13 +75,12 @@ def find_exercise(course: Course, name: str) -> Entry:
     return entry
 
 
-def refuse_open_blanks(entry: Entry, text: str) -> None:
-    """Raise GraderError if the text still has a puzzle's blank."""
+def refuse_open_blanks(entry: Entry, text: str, file: Path | None = None) -> None:
+    """Raise GraderError if a puzzle's text still has a blank. ``file``: where it is, or None for a notebook's cell."""
     if line := open_blank(entry, text):
-        raise GraderError(
-            f"line {line} of {entry.variable} still has the blank {BLANK}",
-            "Replace the blank by code, and grade it again.",
-        )
+        # The first line of the cell is %%kernel.
+        place = f"{shown_path(file)}:{line}" if file else f"line {line + 1} of the cell"
+        raise GraderError(f"{place} still has the blank {BLANK}", "Replace the blank by code, and grade it again.")
 
 
 def read_progress(course: Course) -> Progress:

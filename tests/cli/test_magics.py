@@ -151,9 +151,10 @@ def test_a_puzzle_in_a_cell(notebook: Notebook, course: Course) -> None:
     notebook.run("%kernel double")
     assert written and written[0].startswith("%%kernel day01_start/double\n#include <cuda_runtime.h>\n")
     good, shown = notebook.run(written[0])
-    assert not good and "still has the blank ____" in shown
+    line = next(number for number, text in enumerate(written[0].splitlines(), 1) if "____" in text)
+    assert not good and f"line {line} of the cell still has the blank ____" in shown
     good, shown = notebook.run("%grade double")
-    assert not good and "still has the blank ____" in shown
+    assert not good and f"double.cu:{line - 1} still has the blank ____" in shown
     good, shown = notebook.run(written[0].replace("____", "// solved"))
     assert good and "Passed" in shown and "kept" not in shown
     assert ProgressFile(course.root).read().of("day01_start/double").passed

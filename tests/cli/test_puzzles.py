@@ -85,7 +85,7 @@ def test_listed_with_the_progress(grader, puzzles: Course) -> None:  # type: ign
 
 def test_check_writes_the_file_and_asks_for_the_blank(grader, puzzles: Course, judge) -> None:  # type: ignore[no-untyped-def]
     done = grader("check", "double")
-    assert done.code == 2 and "line 3 of double still has the blank ____" in done.err
+    assert done.code == 2 and "puzzles/double.cu:3 still has the blank ____" in done.err
     file = puzzles.root / FILE
     assert file.read_text() == find_puzzle(puzzles, "double").text  # type: ignore[union-attr]
     file.write_text(file.read_text().replace("____", "// solved"))
