@@ -271,7 +271,7 @@ def render_finding(finding: Finding, ascii_only: bool, advised: bool = True) -> 
     if finding.case:
         tail.append(f"first in the case '{finding.case}'" + (f" ({finding.dtype})" if finding.dtype else ""))
     if tail:
-        rows.append(Text("    " + ", ".join(tail), style="quiet"))
+        rows.append(paragraph(", ".join(tail), style="quiet", indent=4))
     return rows
 
 

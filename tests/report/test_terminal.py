@@ -46,6 +46,15 @@ def test_a_wrong_output_shows_the_first_case_in_full() -> None:
     assert text.index("two key blocks (f32)") < text.index("Also failing")
 
 
+def test_the_name_of_a_long_case_below_a_finding_stays_indented() -> None:
+    verdict = samples.unsafe()
+    finding = next(finding for stage in verdict.stages for finding in stage.findings)
+    finding.case, finding.dtype = "GPT-NeoX: a quarter of the channels is rotated in every head", "f32"
+    lines = terminal.as_text(verdict).splitlines()
+    at = next(number for number, line in enumerate(lines) if "first in the case 'GPT-NeoX" in line)
+    assert lines[at + 1].startswith("    ") and "(f32)" in lines[at + 1]
+
+
 def test_a_refused_launch_is_shown_before_the_failures_that_it_causes() -> None:
     refused = Finding(
         check="fault",

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import numpy as np
 import pytest
+
+from grader.simulator.report import Report
+from grader.verdict.wording import findings
 
 INVALID_VALUE = 1
 
@@ -63,3 +67,22 @@ def test_configurations_are_refused_as_cuda_refuses_them(load, shape, error):
     out = np.full(1024, -1, dtype=np.int32)
     assert load("identity")("configuration", out, *shape).error == error
     assert (out[0] == 0) == (error == 0), "a refused launch must not run the kernel"
+
+
+@pytest.mark.parametrize(
+    ("shape", "fix"),
+    [
+        ((0, 1, 1, 32, 1, 1, 0), "Round the number of blocks up"),
+        ((1, 1, 1, 0, 1, 1, 0), "Launch at least one thread"),
+        ((1, 1, 1, 1025, 1, 1, 0), "Launch more blocks of fewer threads"),
+        ((1, 1, 1, 32, 33, 1, 0), "Launch more blocks of fewer threads"),
+        ((1, 65536, 1, 1, 1, 1, 0), "Launch fewer blocks"),
+        ((1, 1, 1, 32, 1, 1, 1 << 20), "Pass fewer bytes"),
+    ],
+)
+def test_a_refused_configuration_says_how_to_correct_it(load, shape, fix):
+    kernel = load("identity")
+    outcome = kernel("configuration", np.zeros(1024, dtype=np.int32), *shape)
+    report = Report.from_json(json.dumps(outcome.report), kernel.built.library, source=kernel.built.file)
+    (finding,) = report.findings
+    assert finding.kind == "refused" and findings.fix(finding).startswith(fix)

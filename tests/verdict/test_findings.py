@@ -61,6 +61,13 @@ def test_a_kind_without_its_payload_still_has_a_message(kind: FindingKind) -> No
     assert findings.message(Finding(check=kind.check, kind=kind.name)).startswith(kind.title)
 
 
+def test_the_fix_of_an_access_before_the_start_is_about_negative_indices() -> None:
+    made = catalog.sample(KINDS["out_of_bounds"])
+    assert made.memory and "if (i < n)" in findings.fix(made)
+    made.memory.offset = -4
+    assert findings.fix(made).startswith("Check that the index is not negative")
+
+
 def test_the_catalog_has_every_kind() -> None:
     page = catalog.page()
     for kind in KINDS.values():

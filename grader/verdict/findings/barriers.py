@@ -202,7 +202,8 @@ KINDS = (
         title="barrier after threads have exited",
         text=_exited,
         why="CUDA requires that all threads of a block reach __syncthreads() or grid.sync().",
-        fix="Guard the work instead of returning early (if (i < n) {{ ... }}), and let all threads reach the barrier.",
+        fix="Let all threads of the block reach the barrier: move it out of a branch, and guard the work instead of "
+        "returning early (if (i < n) {{ ... }}).",
         look="the barrier that some threads never reach",
         sample=ExitedThreads(exited=24, threads=128),
         divergence=True,

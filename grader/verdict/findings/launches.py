@@ -29,10 +29,28 @@ class Call(Payload, tag="Call"):
 PAYLOADS = RefusedCall | Call
 
 
+_CORRECTIONS = (
+    (
+        "the grid has no blocks",
+        "Round the number of blocks up: (n + threads - 1) / threads. If there is nothing to compute, return before the "
+        "launch.",
+    ),
+    ("the block has no threads", "Launch at least one thread per block, usually a multiple of 32."),
+    ("the block is too large", "Launch more blocks of fewer threads: a block has at most 1024."),
+    ("the grid is too large", "Launch fewer blocks, and let each process several elements in a loop."),
+    ("too much dynamic shared memory", "Pass fewer bytes as the third argument of <<<...>>>, or raise the limit."),
+)
+"""The corrections of a launch, by the start of the reason for which it fails."""
+
+
 def _correction(finding: Finding) -> str:
-    if payload_of(RefusedCall, finding).call.startswith("cuda"):
+    payload = payload_of(RefusedCall, finding)
+    if payload.call.startswith("cuda"):
         return "Correct the argument that the message is about."
-    return "Compare the arguments with the limits that the message names."
+    return next(
+        (correction for reason, correction in _CORRECTIONS if payload.reason.startswith(reason)),
+        "Correct the argument of the launch that this message is about.",
+    )
 
 
 KINDS = (
@@ -43,7 +61,7 @@ KINDS = (
         why="The kernel did not run, or the call had no effect.",
         fix=_correction,
         look="the launch or call that fails",
-        sample=RefusedCall(call="softmax_kernel", error=9, reason="2048 threads in a block are more than 1024"),
+        sample=RefusedCall(call="softmax_kernel", error=1, reason="the grid has no blocks"),
     ),
     synccheck(
         name="default_stream",

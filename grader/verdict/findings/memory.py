@@ -57,6 +57,8 @@ def _out_of_bounds_fix(finding: Finding) -> str:
             "The third argument of <<<grid, block, bytes>>> must cover all dynamic shared memory that the kernel uses."
         )
     size = f"the size of {finding.memory.name}" if finding.memory and finding.memory.name else "the size of the memory"
+    if finding.memory is not None and finding.memory.offset < 0:
+        return f"Check that the index is not negative before you use it. If {size} is right, correct the index."
     return (
         f"Compare the index with {size}. Either a guard such as `if (i < n)` is missing, or the index is computed for "
         "another shape."
@@ -188,8 +190,8 @@ KINDS = (
         title="access to an illegal address",
         text="{access} of address {address:#x}, which is not device memory{where}",
         why="On a GPU the launch fails with cudaErrorIllegalAddress.",
-        fix="Look for an index far out of range, a pointer to host memory, or a pointer to another thread's local "
-        "variable.",
+        fix="Look for an index far out of range (an int product overflows at 2^31), a pointer to host memory, or a "
+        "pointer to another thread's local variable.",
         look="the access to an illegal address",
         stage="correct",
         sample=Address(address=0xDEAD0000),
