@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from grader.report.terminal import as_text
 from grader.verdict import FAILED, PASSED
 from grader.verdict.wording.results import as_json
-from tests.attacks.conftest import EXPECTS_REFUSAL, EXPECTS_TIME_LIMIT, HERE, SECRET, Judge
+from tests.attacks.conftest import EXPECTS_REFUSAL, EXPECTS_TIME_LIMIT, HERE, JAILS, SECRET, Judge, in_one_jail
 from tests.attacks.reports import assert_clean, texts
 
 DESERVED = {
@@ -24,7 +26,7 @@ DESERVED = {
 }
 
 
-def files(folder: str) -> list:
+def files(folder: str) -> list[ParameterSet]:
     """Return the attacks of a folder, by name."""
     return [pytest.param(path, id=path.stem) for path in sorted((HERE / folder).glob("*.cu"))]
 
@@ -37,6 +39,7 @@ def test_controls_get_their_verdict(judged: Judge, tier: str, file: Path) -> Non
     assert verdict.isolation == tier
 
 
+@in_one_jail
 @pytest.mark.parametrize("file", files("honest"))
 def test_harmless_uses_pass(judged: Judge, file: Path) -> None:
     """Check that honest kernels pass.
@@ -47,7 +50,20 @@ def test_harmless_uses_pass(judged: Judge, file: Path) -> None:
     assert verdict.passed, as_text(verdict)
 
 
-@pytest.mark.parametrize("file", files("run"))
+def attacks_in_jails() -> list[ParameterSet]:
+    """Return each attack at run time with each jail.
+
+    One jail is enough for an attack that is not built, or that has no header and no assembly code for system calls.
+    """
+    found = []
+    for path in sorted((HERE / "run").glob("*.cu")):
+        text = path.read_text()
+        calls = EXPECTS_REFUSAL not in text.splitlines() and re.search(r"#include|\basm\b", text)
+        found += [pytest.param(path, jail, id=f"{path.stem}-{jail}") for jail in (JAILS if calls else ("any",))]
+    return found
+
+
+@pytest.mark.parametrize(("file", "tier"), attacks_in_jails(), indirect=["tier"])
 def test_run_time_attacks_fail(judged: Judge, places: dict[str, str], file: Path, tmp_path: Path) -> None:
     before = sorted(os.listdir(places["@FOLDER@"]))
     verdict = judged(file)
@@ -68,6 +84,7 @@ def test_compile_time_attacks_fail(judged: Judge, file: Path, tmp_path: Path) ->
     assert len(as_json(verdict)) < 200_000
 
 
+@in_one_jail
 def test_one_long_line_is_cut_in_every_report(judged: Judge, tmp_path: Path) -> None:
     """Check reports that quote a line with 1500 mistakes, each of which causes a finding or a compiler error."""
     for wrong in ("x[n + {}] = 1;", "int v{} = nothing;"):
@@ -83,6 +100,7 @@ def test_one_long_line_is_cut_in_every_report(judged: Judge, tmp_path: Path) -> 
         assert max(map(len, texts(verdict, tmp_path).values())) < 500_000
 
 
+@in_one_jail
 def test_source_lines_have_no_control_and_bidirectional_characters(judged: Judge, tmp_path: Path) -> None:
     file = tmp_path / "shown.cu"
     line = "if (i < n) out[i] = 2.0f * x[i]"

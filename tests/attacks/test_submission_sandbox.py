@@ -13,7 +13,7 @@ import pytest
 from grader.frontend.toolchain.compilers import find_cxx
 from grader.report.terminal import as_text
 from grader.verdict.wording import cases
-from tests.attacks.conftest import HERE, Judge
+from tests.attacks.conftest import HERE, Judge, in_one_jail
 
 FOLDER = HERE / "submission_sandbox"
 RESULT_UNCHANGED = (
@@ -28,6 +28,7 @@ RESULT_UNCHANGED = (
 FILES = [path for path in sorted(FOLDER.glob("*.cu")) if path.stem != "prelude"]
 
 
+@in_one_jail
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_accesses_to_the_simulator_are_stopped(judged: Judge, path: Path, tmp_path: Path) -> None:
     if path.stem == "offset_of_a_local" and find_cxx().family == "clang":
