@@ -79,7 +79,7 @@ def draw_ownership(tx: int = 3, ty: int = 5) -> Any:
         ax.set(xlabel=across, ylabel="query of the tile")
     axes[0].set_title("S = Q Kᵀ: keys tx, tx + 8, …", fontsize=9)
     axes[1].set_title("O += P V: columns 4 tx + c, 4 tx + 32 + c", fontsize=9)
-    figure.suptitle(f"The 8 x 8 numbers of thread (tx {tx}, ty {ty}) in each product", fontsize=10)
+    figure.suptitle(f"The 8 x 8 numbers of thread (tx {tx}, ty {ty}) in each matmul", fontsize=10)
     return figure
 
 
