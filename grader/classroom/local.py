@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
 import sys
+import threading
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -123,11 +125,22 @@ def _serve(pipe: Connection, environment: dict[str, str], begin: Any, grade: wor
     """Run a worker: handle requests until the pipe is closed."""
     os.environ.clear()  # the fork server's environment may be older than this process's
     os.environ.update(environment)
+    threading.Thread(target=_end_with_command, daemon=True).start()
     begin()
     with contextlib.suppress(EOFError, OSError):  # the command has ended
         pipe.send_bytes(_READY)
         while True:
             pipe.send_bytes(answer(grade, pipe.recv()))
+
+
+def _end_with_command() -> None:
+    """Kill this process when the command ends, even if it was killed itself.
+
+    The fork server would not: it lives as long as its workers.
+    """
+    if (command := multiprocessing.parent_process()) is not None:
+        command.join()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def answer(grade: worker.Grade, job: Job) -> bytes:

@@ -138,8 +138,8 @@ def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path:
     out = tmp_path / "out"
     root = str(Path(__file__).parent.parent.parent)
     done: dict[Path, int] = {}
-    # A run writes its plan, then a job and three files for each student. Each run is killed at one of
-    # its first files.
+    # A run writes its plan, then a job and two files for each student. Each run is killed at one of its
+    # first files.
     for moment in Random(SEED).choices(range(1, 11), k=3):
         killed = subprocess.run(
             [sys.executable, "-c", KILLED_WHILE_WRITING, str(moment), *arguments, str(out)],
@@ -155,6 +155,39 @@ def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path:
     assert done.items() <= written(out).items()
     assert grades(out) == {"student0": "10", "student1": "0", "student2": "10", "student3": "10"}
     assert files(out) == files(tmp_path / "whole")
+
+
+LONG_JOB = """
+import sys, time
+from grader.classroom import worker
+from grader.cli.app import run
+
+def grade(job):
+    with open(sys.argv[1], "w") as pipe:
+        print("begun", file=pipe, flush=True)
+        time.sleep(60)
+        print("finished", file=pipe)
+
+if __name__ == "__main__":
+    worker.grade = grade
+    run(sys.argv[2:])
+"""
+
+
+def test_workers_end_with_a_killed_command(course: Course, hand_in, tmp_path: Path) -> None:
+    """Kill the command during a job. The pipe that the job writes to is closed before the job is finished."""
+    (tmp_path / "long_job.py").write_text(LONG_JOB)
+    os.mkfifo(tmp_path / "pipe")
+    arguments = ["grade", str(hand_in("ann")), "--workers", "1", "--out", str(tmp_path / "out")]
+    command = subprocess.Popen(
+        [sys.executable, str(tmp_path / "long_job.py"), str(tmp_path / "pipe"), *arguments],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    with (tmp_path / "pipe").open() as pipe:
+        assert pipe.readline() == "begun\n"
+        command.kill()
+        command.wait()
+        assert pipe.read() == ""
 
 
 def test_files_that_are_not_graded_are_named(course: Course, hand_in, tmp_path: Path, capsys) -> None:
