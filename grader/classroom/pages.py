@@ -26,6 +26,7 @@ from grader.course import Course
 from grader.course.learner.packing import OPT_IN
 from grader.report import html
 from grader.report.terminal import as_text
+from grader.setup.errors import GraderError
 from grader.setup.files import write_file
 from grader.verdict import ERROR, PASSED, STAGES, Verdict
 
@@ -57,6 +58,8 @@ def write_pages(
             write_file(out / student.folder / "feedback.txt", feedback_text(student, book))
             write_file(out / student.folder / "feedback.html", feedback_page(student, book))
             students.append(student)
+        except GraderError:  # the disk is full
+            raise
         except Exception as error:  # the other students still get their pages
             note(out, submission.student, Incident.of(error, "writing the feedback"))
     names = shown_names(student.result.student for student in students)

@@ -111,6 +111,7 @@ def command(
 
         return Cluster(cluster or "", course, unsafe)
 
+    logged = _size(out / LOG)
     students = tuple(regrade_student or ())
     on = ray if cluster else None
     session = Session(course, submissions, out, instructions, names, workers, on, device, students, again)
@@ -126,7 +127,7 @@ def command(
     failed = sum(result.failed for result in results)
     if failed:
         print_note(f"{words.count(failed, 'submission')} could not be graded; run the same command to try again")
-    if (out / LOG).exists() and any(result.references for result in results):
+    if _size(out / LOG) != logged:
         print_note(f"the grader itself failed; see {out / LOG}")
     if pairs:
         shown = shown_names(submission.student for submission in submissions)
@@ -214,6 +215,11 @@ def _status(out: Path) -> int:
     for name, (done, total) in found.by_exercise.items():
         console.print(f"  {done:>6} of {total:>6}  {name}", markup=False, soft_wrap=True)
     return 0
+
+
+def _size(path: Path) -> int:
+    """Return the size of a file; 0 if there is none."""
+    return path.stat().st_size if path.exists() else 0
 
 
 def _apart(out: Path, folder: Path) -> None:

@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom import jobs, records, session, similar, submissions, worker
+from grader.classroom import jobs, pages, records, session, similar, submissions, worker
 from grader.classroom.incidents import LOG, Incident, note
 from grader.classroom.jobs import Job
 from grader.classroom.submissions import find_submissions
 from grader.classroom.worker import Graded
 from grader.cli.app import run
 from grader.course import Course
+from grader.setup.errors import GraderError
 from grader.verdict import Verdict
 from tests.classroom.conftest import KERNEL
 from tests.classroom.test_grade import grades
@@ -146,6 +147,24 @@ def test_a_fault_while_results_are_written(arguments: list[str], tmp_path: Path,
     assert run(arguments) == 0, capsys.readouterr()
     assert grades(tmp_path / "out") == {"ann": "10", "bob": "0", "eve": "10"}
     assert "UnicodeError: mine" in (tmp_path / "out/errors.log").read_text()
+
+
+def test_a_fault_while_feedback_is_written(arguments: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
+    """The others get their feedback, and the instructor is told. A full disk ends the run."""
+
+    def fail_for_bob(student, book) -> str:
+        if student.name == "bob":
+            raise error
+        return ""
+
+    monkeypatch.setattr(pages, "feedback_text", fail_for_bob)
+    error: Exception = UnicodeError("mine")
+    assert run(arguments) == 0
+    assert "the grader itself failed; see" in capsys.readouterr().err
+    assert (tmp_path / "out/eve/feedback.html").exists() and not (tmp_path / "out/bob/feedback.html").exists()
+    error = GraderError("cannot write feedback.txt: No space left on device")
+    assert run(arguments) == 2
+    assert "No space left" in capsys.readouterr().err
 
 
 def test_a_fault_while_files_are_read_or_compared(arguments: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
