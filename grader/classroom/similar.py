@@ -1,7 +1,7 @@
 """Detection of nearly identical submissions, regardless of names, comments and whitespace.
 
 A file becomes the set of its k-grams (k consecutive tokens), in which all names are equal. Code of the course is left
-out: the skeleton, and the course's headers, which some students paste into their files. The similarity of two files is
+out: the skeleton, and the lessons' kernels and headers, from which students start (up to 73 % of a solution). The similarity of two files is
 the share of the smaller set that is also in the other. Adding code to a copy therefore does not lower the similarity.
 Two files are not compared if one is more than twice as large as the other. Classes are small, so all k-grams are kept,
 whereas large collections keep a sample of them (Schleimer, Wilkerson and Aiken, Winnowing: Local Algorithms for
@@ -59,9 +59,8 @@ def k_grams(text: str, language: Language = "cuda") -> KGrams:
 
 
 def given(entry: Entry) -> KGrams:
-    """Return the k-grams of the exercise's skeleton and of the course's headers, which do not count as similar."""
-    headers = sorted((entry.root / "lessons" / "llmk").glob("*.cuh"))
-    files = [entry.skeleton, *(headers if entry.language == "cuda" else ())]
+    """Return the k-grams of the exercise's skeleton and of the lessons' code, which do not count as similar."""
+    files = [entry.skeleton, *(entry.root / "lessons").glob("*/*.cu*" if entry.language == "cuda" else "*/*.py")]
     return frozenset().union(*(_of_file(path, entry.language) for path in files))
 
 

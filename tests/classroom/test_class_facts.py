@@ -85,11 +85,11 @@ def test_one_mistake_under_many_names_is_one() -> None:
     assert found[1].title == "wrong elements" and "in the case 'one'" in found[1].text
 
 
-def test_code_of_the_course_is_not_compared(course: Course) -> None:
+@pytest.mark.parametrize("file", ["llmk/parts.cuh", "day01_start/parts.cu"])
+def test_code_of_the_course_is_not_compared(course: Course, file: str) -> None:
     entry = course.find("twice")
-    headers = course.root / "lessons/llmk"
-    headers.mkdir(parents=True)
-    (headers / "parts.cuh").write_text(BODY)
+    (course.root / "lessons" / file).parent.mkdir(parents=True, exist_ok=True)
+    (course.root / "lessons" / file).write_text(BODY)
     entry.skeleton.write_text(KERNEL)
     given = similar.given(entry)
     pasted = {"ann": similar.k_grams(BODY + KERNEL), "bob": similar.k_grams(KERNEL + BODY)}
