@@ -1,6 +1,6 @@
 // Attention over global, neighboring and random keys, f32.
 //
-// A warp owns a query. Each of its four groups of 8 lanes takes every fourth key of the list and keeps its own maximum,
+// A warp owns a query. Each of its four groups of 8 lanes takes every fourth of its keys and keeps its own maximum,
 // sum and weighted sum, which are merged at the end (day 6). The 8 lanes of a group read a row of k or v together. A row
 // of 4 or 8 columns needs one or two lanes, so the warp has 32 or 16 groups.
 //
