@@ -193,6 +193,7 @@ def run_case(exercise: Exercise, run: Run, child: Child) -> None:
     drawn, run.drawn = run.drawn, None
     call = drawn[0] if drawn else exercise.call(run.case, run.dtype, run.seed)
     result.dims = dict(call.dims)
+    result.special_values, result.special_offsets = list(run.case.inputs), list(run.case.offsets)
     run.minimum_bytes = exercise.least_bytes(call)
     run.operations = exercise.operations(call)
     with drawn[1] if drawn else prepare(call) as buffers:

@@ -133,6 +133,10 @@ class CaseResult(Record):
     printed: Text = ""
     """The text that the kernel printed, without control characters, and truncated if it is long."""
     findings: list[Finding] = field(default_factory=list)
+    special_values: list[Line] = field(default_factory=list)
+    """The names of the inputs whose values the case chooses itself, such as large scores."""
+    special_offsets: list[Line] = field(default_factory=list)
+    """The names of the tensors that the case places elsewhere than at an aligned address."""
 
     @property
     def passed(self) -> bool:

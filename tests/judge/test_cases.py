@@ -184,6 +184,13 @@ def test_a_case_from_its_inputs_to_its_result() -> None:
     assert not run.leaves_all and not child.stopped
 
 
+def test_a_result_names_the_special_inputs_of_its_case() -> None:
+    run = ran(
+        FakeChild(Done(0)), task(cases=[Case("large", n=4, inputs={"x": normal(scale=50.0)}, offsets={"out": 1})])
+    )
+    assert (run.result.special_values, run.result.special_offsets) == (["x"], ["out"])
+
+
 def test_only_a_complete_report_is_read() -> None:
     assert ran(FakeChild(Done(0, report_cut=True))).report == ""
     assert ran(FakeChild(Ended("crash", "x"))).report == ""

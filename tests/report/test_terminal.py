@@ -192,6 +192,23 @@ def test_a_failing_case_is_compared_with_its_nearest_passing_neighbor() -> None:
     assert "'nothing' fails (n=0)" not in flat(terminal.as_text(verdict))
 
 
+def test_values_and_alignment_are_named_if_they_alone_make_cases_fail() -> None:
+    cases = [
+        CaseResult("nothing", "f32", "passed", {"n": 0}),
+        CaseResult("one", "f32", "passed", {"n": 1}),
+        CaseResult("a view", "f32", "passed", {"n": 7}, special_offsets=["x"]),
+        CaseResult("large scores", "f32", "failed", {"n": 9}, "wrong", special_values=["q", "k"]),
+    ]
+    verdict = samples.verdict(samples.builds(), Stage("correct", "failed", cases=cases))
+    shown = flat(terminal.as_text(verdict))
+    assert "Start here: the values of q, k in 'large scores': every case with ordinary values passes" in shown
+    cases[2].status, cases[3].status = "failed", "passed"
+    assert "the alignment of x in 'a view': every aligned case passes" in flat(terminal.as_text(verdict))
+    cases.append(CaseResult("two", "f32", "failed", {"n": 2}))
+    verdict.stages[1].cases = [cases[1], cases[3], cases[4]]
+    assert "'one' passes (n=1); 'two' fails (n=2)" in flat(terminal.as_text(verdict)), "not 'large scores'"
+
+
 def test_the_output_of_a_kernel_is_shown_for_every_case() -> None:
     verdict = samples.unsafe()
     verdict.stages[1].cases[1].printed = "x = 3\n" * 10

@@ -161,12 +161,32 @@ def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:
         )
     if not passing:
         return f"'{first.name}', the simplest case: no case passes yet"
+    if only_special := _only_special_cases(stage, failing):
+        return only_special
     neighbor = _passing_neighbor(stage, first)
     if neighbor is None:
         return f"'{first.name}', the simplest case that fails"
     here, there = _differences(neighbor, first)
     compared = f"'{neighbor.name}' passes{there}; '{first.name}' fails{here}. What changed?"
     return f"{compared} Every other case passes." if len(names) == 1 and len(passing) > 1 else compared
+
+
+def _only_special_cases(stage: Stage, failing: Sequence[CaseResult]) -> str:
+    """Return what is special in the first failing case, if every case without anything special passes."""
+    ordinary = [case for case in stage.cases if not _is_special(case) and not _is_empty(case)]
+    if not ordinary or not all(case.passed for case in ordinary) or not all(map(_is_special, failing)):
+        return ""
+    first = failing[0]
+    if first.special_values:
+        return (
+            f"the values of {words.listed(first.special_values)} in '{first.name}': every case with ordinary values "
+            "passes"
+        )
+    return f"the alignment of {words.listed(first.special_offsets)} in '{first.name}': every aligned case passes"
+
+
+def _is_special(case: CaseResult) -> bool:
+    return bool(case.special_values or case.special_offsets)
 
 
 def _differences(passing: CaseResult, failing: CaseResult) -> tuple[str, str]:
@@ -187,9 +207,14 @@ def _passing_neighbor(stage: Stage, failing: CaseResult) -> CaseResult | None:
     """Return the passing case of the same dtype that is nearest to a failing case in the task's order.
 
     The task lists simple cases first, so neighbors are similar. If all simpler cases fail, only the next case is
-    similar. Cases with an empty tensor do not count, because a kernel that does nothing passes them.
+    similar. Cases with an empty tensor do not count, because a kernel that does nothing passes them; nor do cases with
+    special values or alignment, which differ in more than their sizes.
     """
-    alike = [case for case in stage.cases if case is failing or (case.dtype == failing.dtype and not _is_empty(case))]
+    alike = [
+        case
+        for case in stage.cases
+        if case is failing or (case.dtype == failing.dtype and not _is_empty(case) and not _is_special(case))
+    ]
     at = alike.index(failing)
     every = [(abs(number - at), number) for number, case in enumerate(alike) if case.passed]
     if not every or (min(every)[0] > 1 and not any(number < at for _, number in every)):
