@@ -252,10 +252,13 @@ class Course:
         if matches:
             several = ", ".join(entry.name for entry in matches)
             raise GraderError(f"{name!r} names several exercises: {several}", "Write the full name.")
+        day = self.find_day(name)
+        if day and (of_day := [entry.variable for entry in self.exercises if entry.day == day.folder]):
+            raise GraderError(f"{name!r} is a day, not an exercise", f"Name one of its exercises: {', '.join(of_day)}.")
         names = [entry.name for entry in self.exercises]
-        close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
         short = {entry.variable: entry.name for entry in self.exercises}
-        close += [short[v] for v in difflib.get_close_matches(tail, list(short), n=3) if short[v] not in close]
+        close = [short[variable] for variable in difflib.get_close_matches(tail, list(short), n=3)]
+        close += [other for other in difflib.get_close_matches(wanted, names, n=3, cutoff=0.5) if other not in close]
         hint = f"Did you mean {' or '.join(close[:3])}?" if close else "`grader list` shows them all."
         raise GraderError(f"there is no exercise {name!r}", hint)
 

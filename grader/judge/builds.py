@@ -67,6 +67,9 @@ class Builder:
         built = None
         try:
             kernel = self.building.kernel.result()
+            if not kernel.text.strip():
+                skeleton = f"`grader reset {exercise.name}` puts the skeleton into the exercise's file."
+                raise BuildError(f"{self.file.name} is empty", f"Save your kernel in it. {skeleton}")
             for dtype in exercise.dtypes:
                 require_launcher(kernel.launchers, parse_prototype(exercise.prototype(dtype)), self.file.name)
             if kernel.refused:

@@ -120,6 +120,21 @@ def test_an_unknown_name_suggests_near_ones(course: Course) -> None:
     assert "day01_first/twice" in caught.value.hint
 
 
+def test_the_nearest_name_without_its_day_is_suggested_first() -> None:
+    with pytest.raises(GraderError) as caught:
+        Course().find("residual-add")
+    assert caught.value.hint.startswith("Did you mean day01_residual_add/residual_add")
+
+
+@pytest.mark.parametrize("name", ["day01", "1", "day01_first"])
+def test_a_day_is_no_exercise(course: Course, name: str) -> None:
+    with pytest.raises(GraderError, match="is a day, not an exercise") as caught:
+        course.find(name)
+    assert caught.value.hint == "Name one of its exercises: twice."
+    with pytest.raises(GraderError, match="there is no exercise 'day02'"):
+        course.find("day02")
+
+
 def test_a_broken_tasks_file_is_named(course: Course) -> None:
     entry = course.find("twice")
     for text, says in (

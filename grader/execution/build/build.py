@@ -219,7 +219,10 @@ def read_kernel_file(path: Path) -> str:
     except IsADirectoryError:
         raise GraderError(f"{path} is a folder, not a kernel file") from None
     except UnicodeDecodeError as problem:
-        raise GraderError(f"{path} is not text in UTF-8 (byte {problem.start})") from None
+        raise GraderError(
+            f"{path} is not text in UTF-8 (byte {problem.start})",
+            "Save the file in the encoding UTF-8. Some editors and shells of Windows write UTF-16.",
+        ) from None
     except OSError as problem:
         raise GraderError(f"{path} cannot be read: {problem.strerror}") from None
 

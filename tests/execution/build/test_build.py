@@ -182,7 +182,7 @@ def test_launchers_with_types_that_cannot_be_passed(file):
     [
         (lambda path: None, "there is no file"),
         (lambda path: path.mkdir(), "is a folder"),
-        (lambda path: path.write_bytes(b"\xff\xfe\x00"), "not text in UTF-8"),
+        (lambda path: path.write_bytes(b"\xff\xfe\x00"), r"not text in UTF-8[^.]*\s+Save the file"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path, make, says):
