@@ -7,11 +7,10 @@ of students are escaped.
 
 from __future__ import annotations
 
-import shlex
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from grader.classroom import gradebook, leaderboard, mistakes, similar
@@ -20,7 +19,7 @@ from grader.classroom.gradebook import GradeBook
 from grader.classroom.incidents import Incident, note
 from grader.classroom.result import StudentResult
 from grader.classroom.similar import Pair
-from grader.classroom.stored import Stored, shown_name, shown_names, stored
+from grader.classroom.stored import AT_HOME, Stored, commands_at_home, shown_name, shown_names, stored, text_at_home
 from grader.classroom.submissions import Submission
 from grader.course import Course
 from grader.course.learner.packing import OPT_IN
@@ -30,10 +29,6 @@ from grader.setup.errors import GraderError
 from grader.setup.files import write_file
 from grader.verdict import ERROR, PASSED, STAGES, Verdict
 
-AT_HOME = (
-    "To grade a file at home, run this in the course's folder, with the path of your file. The inputs will differ, and "
-    "the class may be graded with more cases."
-)
 MOST_GROUPS = 25
 """The maximum number of groups of similar files on a page."""
 MOST_LINES = 1500
@@ -107,7 +102,7 @@ def feedback_page(student: Stored, book: GradeBook) -> str:
         grade=student.grade,
         maximum=book.maximum,
         reports=reports,
-        commands=_commands(student),
+        commands=commands_at_home(student.verdicts),
     )
 
 
@@ -117,18 +112,7 @@ def feedback_text(student: Stored, book: GradeBook) -> str:
     parts = [f"Submission: {printable(student.result.submission)}"]
     parts.append("; ".join([f"Points: {grade.total:g} of {book.maximum:g}", *grade.reasons]))
     parts += ["", *(as_text(verdict) for verdict in student.verdicts), *student.result.notes]
-    if commands := _commands(student):
-        parts += ["", AT_HOME, *(f"  {command}" for command in commands)]
-    return "\n".join(parts) + "\n"
-
-
-def _commands(student: Stored) -> list[str]:
-    """Return a command for each exercise that did not pass, which grades the student's file again."""
-    return [
-        f"grader check {verdict.exercise} --file {shlex.quote(printable(PurePosixPath(verdict.file).name))}"
-        for verdict in student.verdicts
-        if _status(verdict) == "failed"
-    ]
+    return "\n".join(parts) + "\n" + text_at_home(student.verdicts)
 
 
 def _page(name: str, **shown: Any) -> str:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import copy
+import shlex
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from grader.classroom.cells import printable
 from grader.classroom.policy import Grade
 from grader.classroom.result import StudentResult
 from grader.classroom.submissions import CANVAS, MOODLE, Submission
 from grader.classroom.worker import in_utf8
+from grader.report import theme
 from grader.verdict import Verdict
 from grader.verdict.record import clean
+
+AT_HOME = (
+    "To grade a file at home, run this in the course's folder, with the path of your file. The inputs will differ, and "
+    "the class may be graded with more cases."
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,22 @@ def stored(submission: Submission, result: StudentResult, grade: Grade, maxima: 
     return Stored(
         shown_name(submission.student), submission.folder_name, submission.nickname, result, grade, verdicts, sources
     )
+
+
+def commands_at_home(verdicts: Iterable[Verdict]) -> list[str]:
+    """Return a command for each verdict that is not passed, which grades the student's file again."""
+    return [
+        f"grader check {verdict.exercise} --file {shlex.quote(printable(PurePosixPath(verdict.file).name))}"
+        for verdict in verdicts
+        if not verdict.passed and verdict.exit_code != 2
+    ]
+
+
+def text_at_home(verdicts: Iterable[Verdict]) -> str:
+    """Return the commands of ``commands_at_home`` with their introduction; empty if there are none."""
+    if not (commands := commands_at_home(verdicts)):
+        return ""
+    return "\n".join(["", *textwrap.wrap(AT_HOME, theme.WIDTH), *(f"  {command}" for command in commands), ""])
 
 
 def shown_name(student: str) -> str:

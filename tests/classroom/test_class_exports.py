@@ -282,7 +282,7 @@ def test_moodle_by_email(graded: Path, tmp_path: Path) -> None:
 
 
 GRADEBOOK = """\ufeffStudent,ID,SIS User ID,SIS Login ID,Section,Kernels 1 (5678),Kernels 2 (5679),Current Score
-    Points Possible,,,,,10.00,20.00,(read only)
+    Points Possible,,,,,"10,00",20.00,(read only)
 "Doe, Eve",12,s12,eve,A,,15,75
 "Fox, Fay",13,s13,fay@school.edu,A,3,,50
 "Student, Test",99,,,A,,,

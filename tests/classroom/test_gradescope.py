@@ -147,6 +147,7 @@ def test_a_wrong_kernel_in_time(autograder: Path) -> None:
     assert results["score"] == 1 and results["output"] == "" and results["leaderboard"] == []
     (test,) = results["tests"]
     assert (test["score"], test["status"]) == (1, "failed") and "3 of 3 cases fail" in test["output"]
+    assert test["output"].endswith("  grader check day01_start/twice --file 'twice (1).cu'\n")
     assert "seed" not in json.dumps(results)
 
 

@@ -48,7 +48,7 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
     for row in rows[1:]:
         if row[0].strip() == "Points Possible":
             _fits(row[column], book, head[column])
-            written.append([*(row[index] for index in kept), row[column]])
+            written.append([*(row[index] for index in kept), row[column].replace(",", ".")])
             continue
         number, name = row[identifier].strip(), row[login].strip() if login >= 0 else ""
         if number in by_key and name in by_key:

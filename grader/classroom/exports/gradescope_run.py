@@ -27,7 +27,7 @@ from grader.classroom.incidents import LOG
 from grader.classroom.instructor import Instructions, read_instructions
 from grader.classroom.result import StudentResult
 from grader.classroom.session import Session
-from grader.classroom.stored import Stored, stored
+from grader.classroom.stored import Stored, stored, text_at_home
 from grader.classroom.submissions import Submission, read_submission
 from grader.classroom.worker import require_sandbox
 from grader.course import Course
@@ -126,7 +126,7 @@ def _test(
     if verdict is None:
         text = "The submission has no file for this exercise."
     else:
-        text = as_text(verdict)
+        text = as_text(verdict) + text_at_home([verdict])
         if stages:
             earned = [
                 f"{stage.name} {stages[stage.name] if stage.status == PASSED else 0:g} of {stages[stage.name]:g}"
