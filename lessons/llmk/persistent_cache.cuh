@@ -7,11 +7,13 @@
 
 namespace llmk::persistent {
 
-// Return the address of a position's row in the cache of keys or values.
+// Return the page of a position.
 template <typename T>
 __device__ __forceinline__ int page_of(const Model<T>& model, int position) {
     return model.table[position >> (31 - __clz(model.page_size))];
 }
+
+// Return the offset of a position's row in the cache of keys or values.
 template <typename T>
 __device__ __forceinline__ long long cache_row(const Model<T>& model, long long layer, int page, int kv_head,
                                                int position) {
