@@ -204,7 +204,8 @@ def record(course: Course, entry: Entry, verdict: Verdict) -> None:
     read_progress(course)
     stage = verdict.failed_stage
     try:
-        ProgressFile(course.root).record_check(entry.name, verdict.passed, stage.name if stage else "")
+        failed_stage = stage.name if stage else ""
+        ProgressFile(course.root).record_check(entry.name, verdict.passed, failed_stage, verdict.source_sha256)
     except GraderError as error:
         print_note(str(error))
 

@@ -56,6 +56,8 @@ def command(
         print_note(f"left out, because no check passed: {named(packed.begun)} (--unfinished includes them)")
     if packed.untouched and exercise:
         print_note(f"left out, because the skeleton is unchanged: {named(packed.untouched)}")
+    if packed.changed:
+        print_note(f"changed after the last check that passed; check again before you hand in: {named(packed.changed)}")
     if not packed.content:
         raise GraderError(
             "there is nothing to hand in", "`grader list` shows what is solved; `grader check` grades an exercise."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -71,6 +72,18 @@ def test_unfinished_work_and_a_nickname(learner: Course, capsys: pytest.CaptureF
     (submission,) = find_submissions(Path("all.zip"))
     assert submission.student == "all" and submission.nickname == "The Warpers"
     assert sorted(submission.kernels) == ["day01_start/begun.cu", "day01_start/solved.cu"]
+
+
+def test_changes_since_the_last_check_are_reported(learner: Course, capsys: pytest.CaptureFixture[str]) -> None:
+    file = learner.find("solved").skeleton
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    ProgressFile(learner.root).record_check("day01_start/solved", True, sha256=digest)
+    assert run(["submit"]) == 0
+    assert "changed after" not in capsys.readouterr().err
+    file.write_text(f"{file.read_text()}// an afterthought")
+    ProgressFile(learner.root).record_check("day01_start/solved", False, "correct", "the hash of another version")
+    assert run(["submit"]) == 0
+    assert "changed after the last check that passed; check again before you hand in: solved" in capsys.readouterr().err
 
 
 def test_missing_work_is_reported(learner: Course, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,6 +39,8 @@ class Packed:
     entries: list[Entry] = field(default_factory=list)
     unfinished: list[Entry] = field(default_factory=list)
     """Exercises in the archive that passed no check."""
+    changed: list[Entry] = field(default_factory=list)
+    """Exercises in the archive that were changed after the last check that they passed."""
     begun: list[Entry] = field(default_factory=list)
     """Exercises left out because they did not pass, although they were changed."""
     untouched: list[Entry] = field(default_factory=list)
@@ -59,6 +61,7 @@ def pack(
         elif passed or unfinished:
             packed.entries.append(entry)
             packed.unfinished += [] if passed else [entry]
+            packed.changed += [entry] if progress.of(entry.name).passed_sha256 not in ("", _hash(content)) else []
             files[f"{entry.day}/{entry.file_name}"] = content
         else:
             packed.begun.append(entry)
@@ -97,7 +100,7 @@ def _list(entries: Sequence[Entry], progress: Progress, files: dict[str, bytes])
         {
             "exercise": entry.name,
             "file": f"{entry.day}/{entry.file_name}",
-            "sha256": hashlib.sha256(files[f"{entry.day}/{entry.file_name}"]).hexdigest(),
+            "sha256": _hash(files[f"{entry.day}/{entry.file_name}"]),
             "passed": progress.of(entry.name).passed,
             "first_passed": progress.of(entry.name).first_passed,
             "checks": progress.of(entry.name).checks,
@@ -106,6 +109,10 @@ def _list(entries: Sequence[Entry], progress: Progress, files: dict[str, bytes])
         for entry in entries
     ]
     return json.dumps({"format": FORMAT, "exercises": listed}, indent=1).encode() + b"\n"
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _checked(nickname: str) -> str:

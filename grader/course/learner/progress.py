@@ -36,6 +36,8 @@ class ExerciseProgress(msgspec.Struct):
     last_failed_stage: str = ""
     """The stage at which the last check stopped; empty if it passed."""
     hints_shown: int = 0
+    passed_sha256: str = ""
+    """The SHA-256 of the file that passed last; empty if it is unknown."""
 
 
 class _File(msgspec.Struct):
@@ -79,13 +81,15 @@ class ProgressFile:
             return self._set_aside(error)
         return _renamed(Progress(kept.exercises), former_names(self.folder.parent)[1])
 
-    def record_check(self, name: str, passed: bool, failed_stage: str = "") -> ExerciseProgress:
-        """Count one check. An exercise that passed once stays passed."""
+    def record_check(self, name: str, passed: bool, failed_stage: str = "", sha256: str = "") -> ExerciseProgress:
+        """Count one check of the file with a hash. An exercise that passed once stays passed."""
         with self._changing() as progress:
             entry = progress.exercises.setdefault(name, ExerciseProgress())
             entry.checks += 1
             entry.last_checked = datetime.now(UTC).isoformat(timespec="seconds")
             entry.last_failed_stage = "" if passed else failed_stage
+            if passed:
+                entry.passed_sha256 = sha256
             if passed and not entry.passed:
                 entry.passed, entry.first_passed = True, entry.last_checked
         return entry
