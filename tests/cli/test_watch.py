@@ -152,7 +152,8 @@ def test_a_save_is_seen_once(course, how) -> None:  # type: ignore[no-untyped-de
     try:
         file = Path("exercises/day01_start/first.cu").resolve()
         if how == "in place":
-            file.write_text("// more\n")
+            with file.open("r+") as opened:  # one change: `write_text` would first cut the file to no bytes
+                opened.write("// more\n")
         else:
             new = file.with_name(".first.cu.swp")
             new.write_text("// more\n")
