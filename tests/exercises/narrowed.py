@@ -18,7 +18,7 @@ from grader.course.task import Case, Exercise
 def narrowed_task(task: Exercise, mistake: Mistake) -> Exercise | None:
     """Return the exercise with only the case that the mistake names, directly or in ``says``.
 
-    If it names no case, keep all cases of one dtype.
+    A case that names a dtype runs in that one. If the mistake names no case, keep all cases of one dtype.
 
     Return None if nothing would be removed. For a mistake that the stage *efficient* must catch, remove no case,
     because the wrong kernel passes all of them.
@@ -28,19 +28,26 @@ def narrowed_task(task: Exercise, mistake: Mistake) -> Exercise | None:
         assert chosen or not mistake.case, f"{task.name} has no case {mistake.case!r}"
         return dataclasses.replace(task, cases=chosen) if chosen else None
     says = " ".join(mistake.says.lower().split())
-    for case in task.cases if "efficient" not in mistake.stages else ():
-        name = case.name.lower()
-        if mistake.case == case.name or (
-            not mistake.case
-            and (re.search(rf"\b{re.escape(says)}\b", name) or re.search(rf"\b{re.escape(name)}\b", says))
-        ):
-            return _only(task, [case], (case.dtypes or task.dtypes)[0], None)
+    named = [
+        case for case in task.cases if case.name == mistake.case or (not mistake.case and case.name.lower() == says)
+    ]
+    if not mistake.case:  # a name may also be a part of the text, or the other way around
+        named += [case for case in task.cases if _within(says, case.name.lower()) or _within(case.name.lower(), says)]
+    if named and "efficient" not in mistake.stages:
+        dtypes = named[0].dtypes or task.dtypes
+        return _only(
+            task, named[:1], next((dtype for dtype in dtypes if _within(dtype, named[0].name)), dtypes[0]), None
+        )
     assert not mistake.case, f"{task.name} has no case {mistake.case!r}"
     if len(task.dtypes) == 1:
         return None
     counted = task.efficient if "efficient" in mistake.stages else None
     dtype = (counted.dtypes if counted and counted.dtypes else task.dtypes)[0]
     return _only(task, [case for case, other in task.runs() if other == dtype], dtype, counted)
+
+
+def _within(words: str, text: str) -> bool:
+    return re.search(rf"\b{re.escape(words)}\b", text) is not None
 
 
 def _only(task: Exercise, cases: Sequence[Case], dtype: str, counted: Case | None) -> Exercise:
