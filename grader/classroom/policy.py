@@ -24,6 +24,7 @@ All of it is checked before grading starts. Verdicts do not change: grades are c
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -108,9 +109,11 @@ class Policy:
         known = set(students)
         for number, extra in enumerate(self.extra, 1):
             if not any(extra.student in _names(student) for student in known):
+                close = [student for student in sorted(known) if student.startswith(extra.student)]
+                close = close or difflib.get_close_matches(extra.student, known) or sorted(known)
                 raise GraderError(
                     f"{self.where}: extra {number}: there is no submission of student = {extra.student!r}",
-                    f"Students are named after folders or archives: {words.listed(map(repr, sorted(known)), 3)}.",
+                    f"Students are named as in grades.csv: {words.listed(map(repr, close), 3)}.",
                 )
         if self.late is None:
             return

@@ -114,7 +114,9 @@ class Session:
         parts = [__version__, jobs.code_digest(), str(self.seed), self.instructions.digest, submission.digest]
         parts += [*self._wanted(), *(job.key for job in found.values()), self.device]
         key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
-        unchanged = tuple(name for name, (_, content) in kernels.items() if content.split() == self._skeleton(name))
+        unchanged = tuple(
+            name for name, (_, content) in kernels.items() if worker.in_utf8(content).split() == self._skeleton(name)
+        )
         return Student(submission, key, {name: place for name, (place, _) in kernels.items()}, found, unchanged)
 
     def _skeleton(self, name: str) -> list[bytes] | None:
@@ -299,7 +301,7 @@ class Session:
             grams = {}
             for student, content in files.items():
                 try:
-                    text = content.decode("utf-8", errors="replace")
+                    text = worker.in_utf8(content).decode(errors="replace")
                     grams[student] = similar.k_grams(text, self.entries[name].language)
                 except Exception as error:
                     note(self.out, student, Incident.of(error, f"comparing {name} with others"))

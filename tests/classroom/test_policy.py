@@ -182,6 +182,13 @@ def test_a_policy_that_does_not_match_the_class(policy: Policy, says: str) -> No
     assert error.value.hint
 
 
+def test_a_name_without_what_moodle_adds_to_it() -> None:
+    names = [*"abcdef", "Eve Poe_12_assignsubmission_file_"]
+    with pytest.raises(GraderError) as error:
+        Policy(extra=(Extra("Eve Poe", 1),)).check_class(names)
+    assert error.value.hint == "Students are named as in grades.csv: 'Eve Poe_12_assignsubmission_file_'."
+
+
 def test_students_may_be_named_as_grades_csv_shows_them() -> None:
     """In grades.csv, a name that would be a formula begins with an apostrophe."""
     late, extra = Late(due=DUE, percent_per_day=50, submitted="x.csv"), (Extra("'=ann", 3),)
@@ -222,6 +229,9 @@ def test_a_submitted_skeleton_is_recognized(course: Course, hand_in, tmp_path: P
         'extern "C" void twice(const float* x, float* out, int n,\r\n    cudaStream_t stream) {}\r\n'
     )
     folder = hand_in("bob", skeleton + "int begun;\n")
+    hand_in("eve")
+    present = (course.root / "exercises/day01_start/twice.cu").read_text()
+    (folder / "eve/twice.cu").write_bytes(present.encode("utf-16"))
     arguments = [
         "grade",
         str(folder),
@@ -233,6 +243,7 @@ def test_a_submitted_skeleton_is_recognized(course: Course, hand_in, tmp_path: P
     assert run(arguments) == 0
     assert "ann: 0 points" in capsys.readouterr().out.splitlines()
     assert "is the unchanged skeleton" in (tmp_path / "out/ann/feedback.txt").read_text()
+    assert "is the unchanged skeleton" in (tmp_path / "out/eve/feedback.txt").read_text()
     assert "skeleton" not in (tmp_path / "out/bob/feedback.txt").read_text()
 
 

@@ -25,10 +25,11 @@ def rows(path: Path) -> list[list[str]]:
 
 
 def test_a_name_stays_in_its_cell(course: Course, hand_in, tmp_path: Path, capsys) -> None:
-    """Two students submit the same long kernel, and one of them has a hostile name."""
+    """Two students submit the same long kernel. One of them has a hostile name and an editor that writes UTF-16."""
     long = "__global__ void f(float* a) {\n" + "".join(f"    a[{k}] += {k} - a[{k + 1}];\n" for k in range(20)) + "}\n"
     hand_in("ann", long)
-    folder = hand_in(HOSTILE, long)
+    folder = hand_in(HOSTILE, "")
+    (folder / HOSTILE / "twice.cu").write_bytes(long.encode("utf-16"))
     out = tmp_path / "out"
     assert run(["grade", str(folder), "--out", str(out), "--workers", "1"]) == 0, capsys.readouterr()
     assert rows(out / "similar.csv")[1:] == [["day01_start/twice", HOSTILE, "ann", "1"]]
