@@ -14,14 +14,17 @@ from grader.course.authoring.mistakes import Mistake
 from grader.course.python_task import PythonExercise
 from grader.course.task import Case, Exercise
 
+FEW = 3
+"""The number of cases that run before the counted one."""
+
 
 def narrowed_task(task: Exercise, mistake: Mistake) -> Exercise | None:
     """Return the exercise with only the case that the mistake names, directly or in ``says``.
 
     A case that names a dtype runs in that one. If the mistake names no case, keep all cases of one dtype.
 
-    Return None if nothing would be removed. For a mistake that the stage *efficient* must catch, remove no case,
-    because the wrong kernel passes all of them.
+    Return None if nothing would be removed. For a mistake that the stage *efficient* must catch, keep the counted case
+    and a few others, because the wrong kernel passes all of them.
     """
     if isinstance(task, PythonExercise):
         chosen = [case for case in task.cases if case.name == mistake.case]
@@ -39,11 +42,12 @@ def narrowed_task(task: Exercise, mistake: Mistake) -> Exercise | None:
             task, named[:1], next((dtype for dtype in dtypes if _within(dtype, named[0].name)), dtypes[0]), None
         )
     assert not mistake.case, f"{task.name} has no case {mistake.case!r}"
-    if len(task.dtypes) == 1:
-        return None
     counted = task.efficient if "efficient" in mistake.stages else None
+    if len(task.dtypes) == 1 and not counted:
+        return None
     dtype = (counted.dtypes if counted and counted.dtypes else task.dtypes)[0]
-    return _only(task, [case for case, other in task.runs() if other == dtype], dtype, counted)
+    cases = [case for case, other in task.runs() if other == dtype]
+    return _only(task, cases[:FEW] if counted else cases, dtype, counted)
 
 
 def _within(words: str, text: str) -> bool:
