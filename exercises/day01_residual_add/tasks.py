@@ -5,7 +5,7 @@ from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, betwee
 WIDE = Bar(
     "global_bytes / requests",
     at_least=250,
-    look="Give each thread one 16-byte access: a request of the warp then moves 512 bytes, not 4 bytes per thread.",
+    look="Give each thread one 16-byte access: a request of a warp then moves 512 bytes.",
     naive="one element per access",
 )
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MOST_FINDINGS = 50
 """The maximum number of findings that a case's result contains."""
 
+_UNWRITTEN = "output_not_written"
+
 
 def read_report(run: Run, library: Path, source: Path) -> Report | None:
     """Parse the report of a run, and find its source lines; None if there is no report, or an invalid one."""
@@ -44,11 +46,14 @@ def attach_findings(run: Run, library: Path, source: Path) -> None:
     findings = list(report.findings) if report is not None else []
     if report is not None and result.problem == "unwritten" and _launched_nothing(run, report):
         # Drop the findings about unwritten outputs: they are a consequence of the missing launch.
-        result.problem, findings = "no_launch", [f for f in findings if f.kind != "output_not_written"]
+        result.problem, findings = "no_launch", [f for f in findings if f.kind != _UNWRITTEN]
+    stopped = report is not None and result.problem in ("launch", "run")
+    if stopped and any(finding.kind != _UNWRITTEN for finding in findings):
+        findings = [finding for finding in findings if finding.kind != _UNWRITTEN]  # a consequence, too
     if not run.leaves_all and (doubt := implausible(result, report)) is not None:
         findings.insert(0, doubt)
     result.findings = [
         structs.replace(finding, case=result.name, dtype=result.dtype) for finding in findings[:MOST_FINDINGS]
     ]
-    if report is not None and result.findings and result.problem in ("launch", "run"):
+    if stopped and result.findings:
         result.problem = "finding"  # the simulator ended the launch because of the finding

@@ -357,13 +357,15 @@ def rows_exchanged(scene: Scene) -> Diagnosis | None:
         return None
     torch = scene.torch
     distance = torch.cdist(got, want, compute_mode="donot_use_mm_for_euclid_dist")
-    nearest = distance.argmin(dim=1)
+    # A row is recognized only if no other row is as near. In an attention of steep scores, for example, many are alike.
+    (_, second), (nearest, _) = (part.T for part in distance.topk(2, largest=False))
+    alike = second <= 6 * scene.rows(scene.allowed).norm(dim=1)
     at_home = ((got - want).abs() <= 3 * scene.rows(scene.allowed)).all(dim=1)
     nearest = torch.where(at_home, torch.arange(rows), nearest)
     error = (got - want[nearest]).abs()
     moved = nearest != torch.arange(rows)
     fits = (error <= 3 * scene.rows(scene.allowed)[nearest]).all(dim=1)
-    if not bool(fits.all()) or not bool(moved.any()):
+    if not bool(fits.all()) or not bool(moved.any()) or bool((moved & alike).any()):
         return None
     first = int(moved.nonzero()[0])
     if nearest.unique().numel() == 1:

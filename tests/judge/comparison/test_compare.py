@@ -280,6 +280,16 @@ def test_outputs_that_are_not_a_wrong_mask(wrong: torch.Tensor) -> None:
     assert "diagonal" not in text(judged(torch.where(wrong, 0.0, want), want))
 
 
+def test_a_row_like_several_others_is_in_no_wrong_place() -> None:
+    want = reference(6, 40)
+    want[2:] = want[2]
+    got = want.clone()
+    got[0] = want[2]
+    assert "wrong places" not in text(judged(got, want))
+    got[0] = want[1]
+    assert "the rows are in the wrong places: row 0 holds the values of row 1" in text(judged(got, want))
+
+
 def test_small_errors_larger_than_rounding() -> None:
     want = reference(16, 64)
     noise = reference(16, 64, seed=8) * 1e-3
