@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.cli.messages import read_progress, short_name, shortened, start_command
+from grader.cli.messages import read_progress, short_name, shortened
 from grader.course import Course, Day, Entry
 from grader.course.learner.progress import Progress, ProgressFile
 from grader.course.puzzles import Puzzle, read_puzzles
@@ -76,8 +76,12 @@ def print_list(
     days: Sequence[Day] | None = None,
     with_next: bool = True,
     console: Console | None = None,
+    puzzle_command: str = "grader check",
 ) -> None:
-    """Print the list of some days, or of all, on the terminal; ``with_next`` adds the command that continues."""
+    """Print the list of some days, or of all, on the terminal.
+
+    ``with_next`` adds the command that continues. ``puzzle_command`` is the command that starts a puzzle.
+    """
     console = console or theme.console()
     plain = ascii_only(console)
     upcoming = next_exercise(course, progress)
@@ -116,7 +120,7 @@ def print_list(
                 shortened(Text(remark, style="title" if entry is upcoming else "quiet"), room, plain),
             )
         console.print(table)
-        if solved := _solved([puzzle for puzzle in puzzles if puzzle.day == day.folder], course, progress):
+        if solved := _solved([puzzle for puzzle in puzzles if puzzle.day == day.folder], progress, puzzle_command):
             console.print(Text(f"  {' ' * (4 if plain else 3)}{solved}", style="quiet"))
     console.print()
     if upcoming is None:
@@ -128,13 +132,13 @@ def print_list(
     console.print()
 
 
-def _solved(puzzles: list[Puzzle], course: Course, progress: Progress) -> str:
-    """Return the number of a day's solved puzzles and the command that grades the next; empty without puzzles."""
+def _solved(puzzles: list[Puzzle], progress: Progress, command: str) -> str:
+    """Return the number of a day's solved puzzles and the command that starts the next; empty without puzzles."""
     left = [puzzle for puzzle in puzzles if not progress.of(puzzle.name).passed]
     if not puzzles:
         return ""
     solved = f"{len(puzzles) - len(left)} of {words.count(len(puzzles), 'puzzle')} solved"
-    return f"{solved}, next: {start_command(left[0], course)}" if left else solved
+    return f"{solved}, next: {command} {left[0].variable}" if left else solved
 
 
 def _about(entry: Entry | None, wide: bool) -> str:

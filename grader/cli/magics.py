@@ -100,6 +100,7 @@ class Magics:
                 "file.",
             )
         refuse_open_blanks(entry, cell)
+        _refuse_another_exercise(course, entry, cell)
         backup = kernel_file.write(course, entry, cell if cell.endswith("\n") else cell + "\n")
         kept = f"The previous {shown_path(entry.skeleton)} is saved as {backup.name} beside it." if backup else ""
         self._grade(course, entry, None, asked, kept)
@@ -139,7 +140,7 @@ class Magics:
         following = list_exercises.next_exercise(course, read)
 
         def write(console: Console) -> None:
-            list_exercises.print_list(course, read, with_next=False, console=console)
+            list_exercises.print_list(course, read, with_next=False, console=console, puzzle_command="%kernel")
             if following is not None:
                 console.print(step_table([(f"%kernel {short_name(following, course)}", "next, in this cell")], WIDTH))
 
@@ -170,6 +171,25 @@ class Magics:
         steps = next_steps(course, entry, verdict, own)
         players = [Player(each.recording, each.source, each.findings) for each in recordings]
         output.show(Graded(verdict, steps, asked.verbose, note, players))
+
+
+def _refuse_another_exercise(course: Course, entry: Entry, cell: str) -> None:
+    """Raise GraderError if a cell has only launchers of another exercise, instead of replacing the file of this one."""
+    launchers = re.findall(r'extern\s+"C"\s+[\w\s]+?(\w+)\s*\(', cell)
+    if not launchers or any(_belongs(name, entry) for name in launchers):
+        return
+    others = [other for other in (*course.exercises, *read_puzzles(course)) if _belongs(launchers[0], other)]
+    if others:
+        meant = short_name(max(others, key=lambda other: len(other.variable)), course)
+        raise GraderError(
+            f"the cell has the launcher {launchers[0]}, which is of {meant}; nothing was saved",
+            f"To save and grade it as {meant}, begin the cell with: %%kernel {meant}",
+        )
+
+
+def _belongs(launcher: str, entry: Entry) -> bool:
+    """Return whether a launcher's name is that of an exercise, with or without a dtype."""
+    return launcher == entry.variable or launcher.startswith(f"{entry.variable}_")
 
 
 def next_steps(course: Course, entry: Entry, verdict: Verdict, own: bool) -> list[NextStep]:

@@ -144,6 +144,25 @@ def test_tab_completes_names_and_options(notebook: Notebook, line: str, becomes:
     assert notebook.completions(line) == becomes
 
 
+@pytest.mark.parametrize("launcher", ["second", "second_f16"])
+def test_the_kernel_of_another_exercise_is_not_saved(
+    notebook: Notebook, course: Course, judge: list[str], launcher: str
+) -> None:
+    first = course.find("first").skeleton
+    before = first.read_text()
+    cell = f'extern "C" void {launcher}(float* x, cudaStream_t stream) {{}}\n'
+    good, shown = notebook.run(f"%%kernel first\n{cell}")
+    assert not good and "begin the cell with: %%kernel second" in shown and "nothing was saved" in shown
+    assert first.read_text() == before and not judge
+    assert notebook.run(f"%%kernel first\n{cell.replace(launcher, 'mine')}")[0], "no other exercise has this launcher"
+    assert notebook.run(f"%%kernel first\n{cell}{cell.replace(launcher, 'first')}")[0]
+
+
+def test_the_next_puzzle_is_a_command_of_notebooks(notebook: Notebook, course: Course) -> None:
+    (course.root / "exercises/day01_start/puzzles.toml").write_text(PUZZLES)
+    assert "solved, next: %kernel double" in notebook.run("%progress")[1]
+
+
 def test_a_puzzle_in_a_cell(notebook: Notebook, course: Course) -> None:
     (course.root / "exercises/day01_start/puzzles.toml").write_text(PUZZLES)
     written = []

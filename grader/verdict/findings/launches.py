@@ -98,8 +98,8 @@ KINDS = (
         title="too much shared memory",
         text="{reason}{where}",
         why="The launch fails on a GPU.",
-        fix="Use smaller tiles, or dynamic shared memory (extern __shared__), whose limit cudaFuncSetAttribute raises up "
-        "to what the GPU has.",
+        fix="Use smaller tiles, or dynamic shared memory (extern __shared__), whose limit cudaFuncSetAttribute raises "
+        "up to what the GPU has.",
         look="the launch with too much shared memory",
         sample=Reason(reason="the block uses more shared memory than the device has"),
     ),
