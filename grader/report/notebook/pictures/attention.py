@@ -92,7 +92,7 @@ def draw_merge() -> Any:
     import matplotlib.pyplot as plt
     import numpy as np
 
-    scores = np.array([0.2, 1.1, -0.4, 2.0, 2.6, 1.5])
+    scores = np.array([0.2, 1.2, -0.4, 2.0, 2.6, 1.5])  # the sums of the rounded weights are right
     m1, m2 = scores[:3].max(), scores[3:].max()
     m = max(m1, m2)
     own = np.exp(scores - np.array([m1] * 3 + [m2] * 3))
@@ -107,8 +107,8 @@ def draw_merge() -> Any:
         ax.set_xticks(range(6), [f"key {i}\ns = {s}" for i, s in enumerate(scores)], fontsize=8)
         ax.set_yticks([0, 1])
         ax.set_ylim(0, 1.45)
-    axes[0].set_title("two parts, each below its own maximum", fontsize=9)
-    axes[1].set_title("merged: all below the common maximum", fontsize=9)
+    axes[0].set_title("two parts, each relative to its own maximum", fontsize=9)
+    axes[1].set_title("merged: all relative to the common maximum", fontsize=9)
     for place, index, mine, color in ((1, slice(0, 3), m1, style.BLUE), (4, slice(3, 6), m2, style.ORANGE)):
         axes[0].text(place, 1.3, f"m = {mine}, l = {own[index].sum():.2f}", ha="center", color=color, fontsize=9)
         factor = np.exp(mine - m)
