@@ -197,7 +197,7 @@ def test_feedback_lists_failed_exercises_first_and_links_to_each() -> None:
     assert table.index("d/<wbr>z") < table.index("d/<wbr>m") < table.index("d/<wbr>e")
     assert 'href="#d/z"' in table and 'href="#d/e"' in table and 'href="#d/m"' not in table
     assert "<p>The file for d/e is the unchanged skeleton.</p>" in reports
-    assert "<pre>grader check d/z --file z.cu\n</pre>" in reports
+    assert '<pre tabindex="0">grader check d/z --file z.cu\n</pre>' in reports
     assert '3 days late</td><td class="number">0</td>' in table, "no points are deducted from none: not -0"
     assert "<code>z.py:2</code>" in reports, "the column is unknown"
     assert 0 < reports.index('<section id="d/z">') < reports.index('<section id="d/e">')
