@@ -7,6 +7,9 @@ import stat
 import zipfile
 from pathlib import PurePosixPath
 
+COURSE = "exercises/course.toml"
+"""The file by which a copy of the course is recognized."""
+
 
 class Refused(Exception):
     """A submission that is rejected; the text is the reason."""

@@ -10,7 +10,7 @@ import re
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from grader.classroom.archives import Refused, checked_name, shown
+from grader.classroom.archives import COURSE, Refused, checked_name, shown
 from grader.course.learner.packing import LISTED
 from grader.course.manifest import SUFFIXES
 from grader.setup.errors import GraderError
@@ -56,7 +56,7 @@ def unpack(path: Path, folder: Path) -> None:
                 is_folder = name.endswith("/")
                 visible = not any(part.startswith(".") or part == "__MACOSX" for part in place.parts)
                 tops.update(place.parts[:1] if visible else [])
-                if is_folder or place.suffix.lower() not in _SUFFIXES:
+                if is_folder or (place.suffix.lower() not in _SUFFIXES and not name.endswith(f"/{COURSE}")):
                     others += [(place, is_folder)] if visible else []
                     continue
                 with archive.open(member) as packed:

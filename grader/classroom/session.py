@@ -114,10 +114,12 @@ class Session:
         parts = [__version__, jobs.code_digest(), str(self.seed), self.instructions.digest, submission.digest]
         parts += [*self._wanted(), *(job.key for job in found.values()), self.device]
         key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
-        unchanged = tuple(
-            name for name, (_, content) in kernels.items() if worker.in_utf8(content).split() == self._skeleton(name)
-        )
+        unchanged = tuple(name for name, (_, content) in kernels.items() if self._is_skeleton(name, content))
         return Student(submission, key, {name: place for name, (place, _) in kernels.items()}, found, unchanged)
+
+    def _is_skeleton(self, name: str, content: bytes) -> bool:
+        """Return whether a file is the unchanged skeleton of an exercise."""
+        return name in self.entries and worker.in_utf8(content).split() == self._skeleton(name)
 
     def _skeleton(self, name: str) -> list[bytes] | None:
         """Return the words of an exercise's skeleton, for comparisons without whitespace; None if it is missing."""
@@ -370,6 +372,9 @@ class Session:
         # A copy of the course has Python files that are no exercises: report them only if nothing is graded.
         left = [place for place in sorted(submission.kernels) if place not in graded]
         left = [place for place in left if not graded or not place.lower().endswith(".py")]
+        left = [
+            place for place in left if not self._is_skeleton(self._exercise_of(place, False), submission.kernels[place])
+        ]
         twice = [place for place in left if _without_copy(PurePosixPath(place).stem) in names]
         unknown = [place for place in left if place not in twice]
         remarks = []

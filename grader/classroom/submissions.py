@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
 from grader.classroom import class_archive
-from grader.classroom.archives import Refused, checked_name, shown
+from grader.classroom.archives import COURSE, Refused, checked_name, shown
 from grader.classroom.incidents import Incident
 from grader.course.learner.packing import MOST_NICKNAME, OPT_IN
 from grader.course.manifest import SUFFIXES
@@ -375,15 +375,21 @@ def _from_paths(paths: Mapping[str, Path]) -> _Reading:
 
 
 def _files(folder: Path) -> list[str]:
-    """Return the paths of all files below a folder, sorted; raise for anything but files and folders."""
+    """Return the paths of all files below a folder, sorted; raise for anything but files and folders.
+
+    Hidden folders are left out, and in a copy of the course, such as a clone, everything but the exercises.
+    """
     files = []
     folders = [PurePosixPath()]
     entries = 0
     while folders:
         inside = folders.pop()
+        of_course = (folder / inside / COURSE).is_file()
         with os.scandir(folder / inside) as scan:
             for entry in scan:
                 place = inside / entry.name
+                if (of_course and entry.name != "exercises") or (_is_hidden(place) and not entry.is_file()):
+                    continue
                 entries += 1
                 if entries > MOST_ENTRIES:
                     raise Refused(f"it holds more than {MOST_ENTRIES} files")
@@ -395,9 +401,14 @@ def _files(folder: Path) -> list[str]:
                     folders.append(place)
                 elif not entry.is_file():
                     raise Refused(f"{shown(str(place))} is neither a file nor a folder")
-                elif "__MACOSX" not in place.parts:
+                else:
                     files.append(str(place))
     return sorted(files)
+
+
+def _is_hidden(place: PurePosixPath) -> bool:
+    """Return whether a path is in a hidden folder, is hidden itself, or is metadata of macOS."""
+    return any(part.startswith(".") or part == "__MACOSX" for part in place.parts)
 
 
 def _open(path: Path) -> BinaryIO:
@@ -419,7 +430,7 @@ def _from_archive(path: Path) -> _Reading:
 def _unzip(file: BinaryIO, reading: _Reading, nested: bool = False) -> None:
     """Read the files of an archive, and of the archives in it. ``nested``: it is in another archive."""
     with _damage_refused(), zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
+        members = _without_course(archive.infolist())
         reading.count(len(members))
         if sum(member.file_size for member in members) > MOST_BYTES:
             raise Refused(f"it would unpack to more than {MOST_BYTES >> 20} MB")
@@ -427,7 +438,7 @@ def _unzip(file: BinaryIO, reading: _Reading, nested: bool = False) -> None:
         for member in members:
             name = checked_name(member)
             base = PurePosixPath(name).name
-            if name.endswith("/") or name.startswith("__MACOSX/"):
+            if name.endswith("/") or _is_hidden(PurePosixPath(name)):
                 continue
             if name in archives or (_is_read(base) and name in reading.files):
                 raise Refused(f"it holds {shown(name)} twice")
@@ -436,13 +447,21 @@ def _unzip(file: BinaryIO, reading: _Reading, nested: bool = False) -> None:
             elif _is_read(base):
                 with archive.open(member) as packed:  # the size that the archive declares may be wrong
                     reading.add(name, packed)
-            elif not base.startswith("."):
+            else:
                 reading.files[name] = b""
                 if _is_archive(base):
                     reading.unread[name] = "archives are nested too deeply"
         # read nested archives last, so that a large one excludes no other file
         for name, member in archives.items():
             reading.add_archive(name, partial(_member, archive, member), nested=True)
+
+
+def _without_course(members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
+    """Return the members without those of a copy of the course that are not exercises."""
+    names = [member.filename.replace("\\", "/") for member in members]
+    courses = tuple(name.removesuffix(COURSE) for name in names if name == COURSE or name.endswith(f"/{COURSE}"))
+    exercises = tuple(f"{course}exercises/" for course in courses)
+    return [m for m, name in zip(members, names) if not name.startswith(courses) or name.startswith(exercises)]
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> BinaryIO:

@@ -200,6 +200,8 @@ def test_files_that_are_not_graded_are_named(course: Course, hand_in, tmp_path: 
     for copy in ("cy/twice (1).cu", "cy/before/twice.cu"):
         (folder / copy).parent.mkdir(exist_ok=True)
         (folder / copy).write_text(WRONG)
+    (folder / "cy/other/twice.cu").parent.mkdir()
+    (folder / "cy/other/twice.cu").write_bytes((course.root / "exercises/day01_start/twice.cu").read_bytes())
     hand_in("dan", "\n")
     (folder / "eve/old").mkdir(parents=True)
     (folder / "eve/old/twice.cu").write_text(WRONG)

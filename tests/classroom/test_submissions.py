@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.session import Session
-from grader.classroom.submissions import Submission, find_submissions
+from grader.classroom.submissions import MOST_ENTRIES, Submission, find_submissions
 from grader.classroom.worker import in_utf8
 from grader.course import Course
 from grader.setup.errors import GraderError
@@ -307,6 +307,24 @@ def test_other_names_in_canvas(tmp_path: Path) -> None:
             "roe_26": "it contains no .cu or .py file, only 'link.html'",
             "by_mail": "",
         }
+
+
+def test_a_copy_of_the_course(tmp_path: Path) -> None:
+    """Read only the exercises of a clone, or of an archive of it, and no hidden folder."""
+    kernel = "exercises/day01_start/twice.cu"
+    names = [kernel, "exercises/course.toml", "solutions/day01_start/twice.cu", "grader/twice.py", ".git/hooks/x.py"]
+    names += [f"lessons/{number}.cu" for number in range(MOST_ENTRIES)]
+    for name in names:
+        (tmp_path / "class/ann" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "class/ann" / name).touch()
+    (tmp_path / "class/ann/.venv").symlink_to("/usr", target_is_directory=True)
+    packed = zip_of({f"ann-main/{name}": b"" for name in names})
+    (tmp_path / "class/bob.zip").write_bytes(packed)
+    (tmp_path / "github.zip").write_bytes(packed)
+    ann, bob = find_submissions(tmp_path / "class")
+    (alone,) = find_submissions(tmp_path / "github.zip")
+    assert list(ann.kernels) == list(alone.kernels) == [kernel] and not ann.refused
+    assert list(bob.kernels) == [f"ann-main/{kernel}"] and not bob.refused
 
 
 @pytest.mark.parametrize("packed", [False, True])
