@@ -1,23 +1,22 @@
 """Expands the macros of a file, so that calls inside macros are found.
 
-It expands only macros that the file defines exactly once, outside of ``#if``, and without ``#`` and ``##``. Uses of
-other macros remain. A token that comes from a macro gets the position of the macro's use.
+It expands only macros that the file defines exactly once, above their use, outside of ``#if``, and without ``#`` and
+``##``. Uses of other macros remain. A token that comes from a macro gets the position of the macro's use.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from grader.frontend.tokens import DEPTH, Macro, Source, Token, Tokens, closing
 
-_MOST = 200_000
-"""The maximum number of tokens after expansion. If there are more, the file's macros are not expanded."""
+_MOST = 500_000
+"""The maximum work of expanding a file's macros: the tokens of arguments and bodies, times the depth of the macros."""
 
 
 class _TooMany(Exception):
-    """The expansion of a macro exceeds the limit."""
+    """The expansion of a file's macros exceeds the limit."""
 
 
 class Expander:
@@ -25,16 +24,59 @@ class Expander:
 
     def __init__(self, source: Source) -> None:
         self._macros = _simple(source)
+        self._left = _MOST
 
-    def expanded(self, tokens: Sequence[Token]) -> Sequence[Token]:
-        """Return the tokens after macro expansion; the same tokens if the result is too large."""
+    def expanded(self, tokens: Sequence[Token], parameters: Collection[str] = ()) -> Sequence[Token]:
+        """Return the tokens after macro expansion; the same tokens if that is too much work for one file.
+
+        If the tokens are the body of a macro, its ``parameters`` remain.
+        """
         if not self._macros:
             return tokens
         try:
-            result = list(itertools.islice(_expand(tokens, self._macros, set()), _MOST + 1))
+            return Tokens(self._expand(tokens, set(parameters)))
         except (_TooMany, RecursionError):
             return tokens
-        return Tokens(result) if len(result) <= _MOST else tokens
+
+    def _spend(self, tokens: int, inside: set[str]) -> None:
+        self._left -= tokens * (1 + len(inside))
+        if self._left < 0:
+            raise _TooMany
+
+    def _expand(self, tokens: Sequence[Token], inside: set[str]) -> Iterator[Token]:
+        """Yield the tokens with macros expanded.
+
+        ``inside`` are the macros that are being expanded; C does not expand them again inside their own expansion. The
+        set changes during the expansion and is restored at its end.
+        """
+        i = 0
+        while i < len(tokens):
+            token = tokens[i]
+            macro = self._macros.get(token.text) if token.kind == "word" and token.text not in inside else None
+            if macro is None or macro.start > token.start:
+                yield token
+                i += 1
+                continue
+            arguments: list[list[Token]] = []
+            end = i + 1
+            if macro.parameters is not None:
+                close = closing(tokens, end) if end < len(tokens) and tokens[end].text == "(" else None
+                arguments = _split(tokens[end + 1 : close]) if close is not None else []
+                if close is None or len(arguments) != max(1, len(macro.parameters)):
+                    yield token
+                    i += 1
+                    continue
+                end = close + 1
+                self._spend(end - i, inside)
+            given = {name: list(self._expand(a, inside)) for name, a in zip(macro.parameters or (), arguments)}
+            self._spend(sum(len(given[word.text]) if word.text in given else 1 for word in macro.body), inside)
+            body: list[Token] = []
+            for word, place in zip(macro.body, _places(macro.body, token.start)):
+                body += given.get(word.text, [Token(word.kind, word.text, place, place + 1)])
+            inside.add(macro.name)
+            yield from self._expand(Tokens(body), inside)
+            inside.discard(macro.name)
+            i = end
 
 
 def macros_with(source: Source, word: str) -> set[str]:
@@ -77,42 +119,6 @@ def _simple(source: Source) -> dict[str, Macro]:
         and not any(token.text in ("#", "##") for token in macro.body)
         and "..." not in (macro.parameters or ())
     }
-
-
-def _expand(tokens: Sequence[Token], macros: Mapping[str, Macro], inside: set[str]) -> Iterator[Token]:
-    """Yield the tokens with macros expanded.
-
-    ``inside`` are the macros that are being expanded; C does not expand them again inside their own expansion. The set
-    changes during the expansion and is restored at its end.
-    """
-    i = 0
-    while i < len(tokens):
-        token = tokens[i]
-        macro = macros.get(token.text) if token.kind == "word" and token.text not in inside else None
-        if macro is None:
-            yield token
-            i += 1
-            continue
-        arguments: list[list[Token]] = []
-        end = i + 1
-        if macro.parameters is not None:
-            close = closing(tokens, end) if end < len(tokens) and tokens[end].text == "(" else None
-            arguments = _split(tokens[end + 1 : close]) if close is not None else []
-            if close is None or len(arguments) != max(1, len(macro.parameters)):
-                yield token
-                i += 1
-                continue
-            end = close + 1
-        given = {name: list(_expand(a, macros, inside)) for name, a in zip(macro.parameters or (), arguments)}
-        body: list[Token] = []
-        for word, place in zip(macro.body, _places(macro.body, token.start)):
-            body += given.get(word.text, [Token(word.kind, word.text, place, place + 1)])
-        if len(body) > _MOST:
-            raise _TooMany
-        inside.add(macro.name)
-        yield from _expand(body, macros, inside)
-        inside.discard(macro.name)
-        i = end
 
 
 def _places(body: Sequence[Token], start: int) -> Iterator[int]:

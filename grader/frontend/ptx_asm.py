@@ -98,7 +98,8 @@ def _text(tokens: Sequence[Token]) -> str:
     """Return the PTX text of adjacent string literals."""
     if not tokens or any(t.kind not in ("string", "raw") for t in tokens):
         raise UnknownPtx(
-            "the text of this asm statement is not a plain string", "Write the instruction out, without macros."
+            "the text of this asm statement is not a plain string",
+            "Write the instruction out, or define its macros above it, once, outside of #if.",
         )
     parts = []
     for token in tokens:

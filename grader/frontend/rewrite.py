@@ -106,8 +106,9 @@ def rewrite(
             parameters = frozenset(macro.parameters or ())
             regions.append(Region(source, macro.body, on_host, alone, macro.name, parameters))
     attributes = kernel_attributes(source)
+    asm_macros = Expander(source)
     for region in regions:
-        _RegionRewriter(region, kernels, attributes).run()
+        _RegionRewriter(region, kernels, attributes, asm_macros).run()
     return apply(source.text, (edit for region in regions for edit in region.edits))
 
 
@@ -149,9 +150,11 @@ class _RegionRewriter:
         region: Region,
         kernels: Mapping[str, list[KernelDefinition]],
         attributes: Mapping[str, KernelAttribute],
+        asm_macros: Expander,
     ) -> None:
         self.region = region
         self.source, self.tokens, self.kernels = region.source, region.tokens, kernels
+        self.asm_macros = asm_macros
         self.launches = Launches(region, kernels)
         self.shared_arrays = SharedArrays(region)
         self.global_variables = GlobalVariables(region)
@@ -337,8 +340,9 @@ class _RegionRewriter:
         if i < self.host_end:
             return close + 1  # host code
         self.region.refuse_directives(tokens[i].start, tokens[close].end, "an asm statement")
+        statement = self.asm_macros.expanded(tokens[paren + 1 : close], self.region.parameters)
         try:
-            call = ptx_asm.translate(tokens[paren + 1 : close], self.source.architecture)
+            call = ptx_asm.translate(statement, self.source.architecture)
         except ptx_asm.UnknownPtx as problem:
             raise self.source.error(tokens[i], str(problem), problem.hint) from None
         self.region.replace(tokens[i].start, tokens[close].end, call)

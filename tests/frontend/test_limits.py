@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from grader.execution.build.build import plan_kernel, read_kernel_file
-from grader.frontend import limits
+from grader.frontend import limits, macros
 from grader.frontend.rewrite import RewriteError, rewrite
-from grader.frontend.tokens import Tokens
+from grader.frontend.tokens import Token, Tokens
 from grader.setup.errors import BuildError
 from grader.simulator.library import INCLUDE_DIRS
 
@@ -124,9 +125,10 @@ extern "C" void h(float* x, cudaStream_t stream) { g<<<dim3(1, 2), 32, 0, stream
             rewrite(text[:end], INCLUDE_DIRS)
 
 
-def test_work_grows_with_the_size_of_a_file_that_has_a_macro(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading many functions takes linear time: brackets are not matched again for each function."""
-    matched = []
+@pytest.fixture
+def matched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that gets the number of tokens each time brackets are matched."""
+    matched: list[int] = []
     find_partners = Tokens.partners.func
 
     def counted(tokens: Tokens) -> list[int]:
@@ -136,6 +138,11 @@ def test_work_grows_with_the_size_of_a_file_that_has_a_macro(monkeypatch: pytest
     counting = functools.cached_property(counted)
     counting.__set_name__(Tokens, "partners")
     monkeypatch.setattr(Tokens, "partners", counting)
+    return matched
+
+
+def test_work_grows_with_the_size_of_a_file_that_has_a_macro(matched: list[int]) -> None:
+    """Reading many functions takes linear time: brackets are not matched again for each function."""
 
     def work(functions: int) -> int:
         matched.clear()
@@ -144,3 +151,27 @@ def test_work_grows_with_the_size_of_a_file_that_has_a_macro(monkeypatch: pytest
         return sum(matched)
 
     assert work(400) < 5 * work(100)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#define F(x) " + "x " * 3000 + "\n__device__ void g() { F(F(1;)) }",
+        "#define F(x) (x)\n#define ALL " + "F(1) " * 3000 + "\n__device__ void g() { ALL; }",
+        "#define F(x) (x)\n#define ALL " + "F( " * 3000 + ")" * 3000 + "\n__device__ void g() { ALL; }",
+        "#define TEXT " + '"x" ' * 2000 + "\n__device__ void g() { " + "asm(TEXT); " * 1000 + "}",
+    ],
+    ids=["arguments", "calls in a body", "nested calls in a body", "asm statements"],
+)
+def test_expanding_macros_takes_limited_work(text: str, matched: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def tokens(of: Iterable[Token]) -> Tokens:
+        result = Tokens(of)
+        made.append(len(result))
+        return result
+
+    monkeypatch.setattr(macros, "Tokens", tokens)
+    with contextlib.suppress(RewriteError):
+        rewrite(text, INCLUDE_DIRS)
+    assert sum(matched) + sum(made) < 4 * macros._MOST

@@ -19,6 +19,28 @@ def test_operands_are_numbered_over_outputs_and_inputs():
     )
 
 
+def test_macros_of_the_file_are_expanded():
+    text = rewrite(
+        '#define NAMES "%0, %1"\n#define PAIR(i) "=f"(d[i]), "=f"(d[i + 1])\n'
+        '__device__ void f(float* d) { asm("ld.global.v2.f32 {" NAMES "}, [%2];" : PAIR(2) : "l"(p)); }\n'
+    ).text
+    assert "{ ::sim::ptx::load<::sim::ptx::Global, float>((p), (d[2]), (d[2+1])); }" in text
+
+
+def test_a_parameter_hides_a_macro_and_a_macro_holds_from_its_definition_on():
+    text = rewrite(
+        '#define x 1\n#define COPY(x) asm("mov.f32 %0, %1;" : "=f"(x) : "f"(LATER))\n#define LATER 2.0f\n'
+    ).text
+    assert "::sim::ptx::mov<float>((x), (LATER))" in text
+
+
+@pytest.mark.parametrize("define", ["", '#if A\n#define NAME "%0"\n#endif', '#define NAME "%0"\n#undef NAME'])
+def test_other_macros_in_the_text_are_refused(define):
+    with pytest.raises(RewriteError, match="not a plain string") as refused:
+        rewrite(f'{define}\n__device__ void f(int* d) {{ asm("mov.u32 " NAME ", 1;" : "=r"(*d)); }}')
+    assert refused.value.hint == "Write the instruction out, or define its macros above it, once, outside of #if."
+
+
 MMA = 'asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 "\n"{%0,%1}, {%2,%3}, {%4%5}, {%0,%1};\\n"'
 
 
