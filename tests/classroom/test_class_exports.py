@@ -279,6 +279,9 @@ def test_moodle_by_email(graded: Path, tmp_path: Path) -> None:
     made = moodle.export(book, graded, tmp_path)
     assert rows(tmp_path / "moodle-gradebook.csv") == [["Email address", "Grade"], ["fay@school.edu", "11.5"]]
     assert made.graded == 1 and "feedback files" in made.left_out[0]
+    with pytest.raises(GraderError, match="no submission has a name from Moodle") as error:
+        moodle.export(book, graded, tmp_path, tmp_path / "worksheet.csv")
+    assert "omit --worksheet" in error.value.hint
 
 
 GRADEBOOK = """\ufeffStudent,ID,SIS User ID,SIS Login ID,Section,Kernels 1 (5678),Kernels 2 (5679),Current Score

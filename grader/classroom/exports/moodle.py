@@ -50,7 +50,8 @@ def export(book: GradeBook, out: Path, target: Path, worksheet: Path | None = No
     if not from_moodle:
         raise GraderError(
             "no submission has a name from Moodle: NAME_1234_assignsubmission_file_",
-            'Grade the archive from "Download all submissions", or name submissions by e-mail addresses.',
+            'Grade the archive from "Download all submissions", or name submissions by e-mail addresses and omit '
+            "--worksheet.",
         )
     if worksheet is None:
         raise GraderError("--worksheet is missing: it lists the participants and groups of the assignment", HINT)
