@@ -224,5 +224,5 @@ def _size(path: Path) -> int:
 
 def _apart(out: Path, folder: Path) -> None:
     """Reject an output folder among the submissions: the results would be read as a submission."""
-    if out.resolve() == folder.resolve() or out.resolve().parent == folder.resolve():
+    if out.resolve().is_relative_to(folder.resolve()):
         raise GraderError(f"--out {out} is inside the folder of submissions", "Choose a folder elsewhere.")

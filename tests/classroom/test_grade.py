@@ -295,6 +295,12 @@ def test_similar_files() -> None:
     assert similar("twice", runs, skeleton=k_grams(KERNEL)) == []
 
 
+@pytest.mark.parametrize("out", ["class", "class/out", "class/ann/out"])
+def test_results_among_the_submissions(course: Course, hand_in, tmp_path: Path, capsys, out: str) -> None:
+    assert run(["grade", str(hand_in("ann")), "--out", str(tmp_path / out)]) == 2
+    assert "is inside the folder of submissions" in capsys.readouterr().err
+
+
 def test_doctor_says_the_tier(course: Course, capsys) -> None:
     run(["doctor"])
     assert tiers.TITLES[tiers.in_force().tier] in capsys.readouterr().out
