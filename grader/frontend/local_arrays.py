@@ -29,6 +29,14 @@ _ALIGNMENTS = {"alignas", "__align__", "__builtin_align__"}
 _MOST_TYPE_TOKENS = 64
 
 
+def is_address_of(tokens: Sequence[Token], i: int) -> bool:
+    """Return whether the ``&`` at index ``i`` takes an address, as in ``f(&a)`` and ``(float4*)&a``."""
+    before = tokens[i - 1]
+    if before.text == ")":
+        return tokens[i - 2].text == "*"
+    return before.kind not in ("word", "number") and before.text != "]"
+
+
 @dataclass(frozen=True)
 class _Declarator:
     """A declarator such as ``*name[4][8] = {...}``.
@@ -86,7 +94,7 @@ class LocalArrays:
             count, k = 0, i + 1
             while k < self.end and tokens[k].text == "[" and (close := closing(tokens, k)):
                 count, k = count + 1, close + 1
-            if before == "&" and not (tokens[i - 2].kind in ("word", "number") or tokens[i - 2].text in (")", "]")):
+            if before == "&" and is_address_of(tokens, i - 1):
                 count = 0
             if callee == "sizeof":
                 continue

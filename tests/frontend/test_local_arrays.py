@@ -21,6 +21,7 @@ def guarded(body: str, head: str = "__device__ void f(int i)") -> list[str]:
         ("int a[4]; int* p = a;", ["a"]),
         ("int a[4]; g(&a[1]);", ["a"]),
         ("float a[2][3] = {}; g(a[1]);", ["a"]),
+        ("float a[8]; *(float4*)&a[4] = v;", ["a"]),
         ("int *p, a[4], b[2] = {1, 2}, n = 3; g(a, b);", ["a", "b"]),
         ("for (;;) { unsigned long a[N + 1]; g(a); }", ["a"]),
         ("alignas(16) std::pair<int, float> a[4]; g(a);", ["a"]),
