@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from grader.frontend.declarations import is_constant, kind_of_brace, strip_attributes, words_before_parameters
 from grader.frontend.kernel_definitions import CLUSTER_DIMS, LAUNCH_BOUNDS, KernelAttribute, KernelDefinition
 from grader.frontend.limits import spend
-from grader.frontend.local_arrays import LocalArrays
+from grader.frontend.local_arrays import LocalArrays, is_address_of
 from grader.frontend.region import Region
 from grader.frontend.tokens import Token, closing
 
@@ -42,6 +42,10 @@ class DeviceFunctions:
                 for start, stop, text in LocalArrays(self.source, self.tokens, brace, end).edits():
                     self.region.edit(start, stop, text)
             self._take_from_heap(brace, end)
+            if self._takes_address(brace, end):
+                for word in declaration:
+                    if word.text == "__global__":
+                        self.region.edit(word.start, word.end, "SIM_GLOBAL")
             if self.region.alone:
                 self._refuse_static_variables(brace, end)
         return after
@@ -76,6 +80,26 @@ class DeviceFunctions:
         if most:
             end = self.tokens[brace].end
             self.region.edit(end, end, f" ::sim::require_launch_bounds(static_cast<unsigned>({most}));")
+
+    def _takes_address(self, brace: int, end: int) -> bool:
+        """Return whether a function takes the address of a variable: ``&v``, ``&v.x`` or ``float* p = v.values``.
+
+        A macro of the file may do so as well. Addresses of elements (``&tile[i]``) do not count: local arrays have
+        their own checks (``local_arrays.py``).
+        """
+        tokens = self.tokens
+        for i in range(brace + 1, end - 2):
+            if tokens[i].text in self._addressing_macros:
+                return True
+            if tokens[i].text == "&" and tokens[i + 2].text != "[" and is_address_of(tokens, i):
+                return True
+            if tokens[i].text == "=" and tokens[i - 2].text == "*" and tokens[i + 2].text == ".":
+                return True
+        return False
+
+    @functools.cached_property
+    def _addressing_macros(self) -> set[str]:
+        return {macro.name for macro in self.source.macros if any(t.text == "&" for t in macro.body)}
 
     def _take_from_heap(self, brace: int, end: int) -> None:
         """Make ``new`` in device code allocate from the simulated device heap (``sim/heap.h``)."""

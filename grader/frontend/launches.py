@@ -13,7 +13,7 @@ from grader.frontend.tokens import Token, closing, join, opening, split_commas
 
 LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaLaunchKernelExC"}
 # An attribute for the lambda that calls a kernel. It only passes the arguments, so its accesses are not checked.
-_UNCHECKED = '__attribute__((no_sanitize("thread")))'
+_UNCHECKED = '__attribute__((no_sanitize("thread", "object-size")))'
 _LONGEST_TEMPLATE_ARGUMENTS = 64
 """The maximum number of tokens in the template arguments after a kernel's name, where it is cast to a pointer."""
 

@@ -28,7 +28,7 @@ INSERTED = (
     *("__tsan_atomic_thread_fence", "__tsan_atomic_signal_fence"),
     *(f"__tsan_atomic{bits}_{operation}" for bits in _ATOMIC_BITS for operation in _ATOMICS),
     *("__ubsan_handle_out_of_bounds", "__ubsan_handle_out_of_bounds_abort"),
-    *("__ubsan_handle_missing_return", "__sanitizer_cov_trace_pc"),
+    *("__ubsan_handle_type_mismatch_v1", "__ubsan_handle_missing_return", "__sanitizer_cov_trace_pc"),
 )
 """The functions that instrumentation calls. libsim defines each of them as ``wrapped(name)``."""
 

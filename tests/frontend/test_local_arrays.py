@@ -44,6 +44,24 @@ def test_host_arrays_and_constant_expressions_get_none() -> None:
     assert guarded("int a[4]; g(a);", "__device__ constexpr int f(int i)") == []
 
 
+@pytest.mark.parametrize(
+    ("body", "checked"),
+    [
+        ("float4 v; float* p = reinterpret_cast<float*>(&v);", True),
+        ("float4 v; *(float2*)&v.z = w;", True),
+        ("Fragment f; float* p = f.values;", True),
+        ("float4 v; FLOATS(v)[4] = 1;", True),
+        ("float4* row = &tile[i]; x[i] = row->x + (i & 3) + (x[i] & mask);", False),
+        ("float a[4]; a[i] = v.x * w.x; float* end = x + n;", False),
+    ],
+)
+def test_kernels_that_take_the_address_of_a_variable_are_marked(body: str, checked: bool) -> None:
+    """Other kernels need no checks of the size of objects (host_defines.h)."""
+    macros = "#define FLOATS(v) reinterpret_cast<float*>(&(v))\n#define TWO 2\n"
+    kernel = f"{macros}__global__ void f(float* x) {{ {body} }}"
+    assert ("SIM_GLOBAL void f(" if checked else "__global__ void f(") in rewrite(kernel).text
+
+
 def test_lines_stay_where_they_were() -> None:
     text = "__device__ void f() {\n    int a[2][2] = {{1, 2},\n                   {3, 4}}, b[2];\n    g(a, b);\n}\n"
     new = rewrite(text).text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader import simulator
-from grader.verdict import Finding
+from grader.verdict import Finding, Memory
 from grader.verdict.findings import FAMILIES, KINDS, FindingKind
 from grader.verdict.wording import catalog, findings, outputs
 
@@ -74,3 +74,10 @@ def test_the_catalog_has_every_kind() -> None:
         assert f"`{kind.name}`" in page and findings.fix(catalog.sample(kind)) in page
     for diagnosis in outputs.LOOKS:
         assert outputs.looks(catalog.sample_diagnosis(diagnosis)) in page
+
+
+def test_an_access_past_a_local_variable_does_not_name_an_array() -> None:
+    """The compilers' checks of variables that are no arrays report neither the variable nor its size."""
+    past = Finding(check="memcheck", kind="out_of_bounds", memory=Memory(kind="local", space="local"))
+    assert findings.message(past) == "out-of-bounds access: access outside the bounds of a local variable"
+    assert "elements in the variable" in findings.fix(past)

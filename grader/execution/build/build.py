@@ -68,7 +68,7 @@ _GCC_FLAGS += ("-gstatement-frontiers",)  # the places of statements, as at leve
 _GCC_FLAGS += ("-fno-thread-jumps",)
 _GCC_CHECKED: tuple[str, ...] = (
     "-O1",
-    "-fsanitize=thread,bounds,return",
+    "-fsanitize=thread,bounds-strict,object-size,return",
     "--param=tsan-instrument-func-entry-exit=0",
     "--param=tsan-distinguish-volatile=1",
     "--param=max-inline-insns-single=4000",  # a structure passed by value is not instrumented: host_defines.h
@@ -119,7 +119,7 @@ _GCC_X86 = (
 _CLANG_X86 = (*_X86_CHECKED, "-mretpoline-external-thunk")
 # ThreadSanitizer does not instrument a local array whose address stays in its function. With these flags, an
 # out-of-bounds access to such an array ends the process.
-_CLANG_LOCAL = ("-fsanitize=local-bounds", "-fsanitize-trap=local-bounds")
+_CLANG_LOCAL = ("-fsanitize=local-bounds", "-fsanitize-trap=local-bounds", "-mllvm", "-enable-tail-merge=false")
 # A local variable must not show what another thread left on the stack: a kernel could pass data from block to block
 # by it, without memory traffic.
 _FILLED = ("-ftrivial-auto-var-init=pattern",)
@@ -443,7 +443,7 @@ def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototyp
     return "".join(parts)
 
 
-_ENTRY = 'extern "C" __attribute__((visibility("default"), no_sanitize("thread"))) int'
+_ENTRY = 'extern "C" __attribute__((visibility("default"), no_sanitize("thread", "object-size"))) int'
 
 
 def _thunk(launcher: Prototype, first: str) -> str:

@@ -178,6 +178,7 @@ enum class FaultKind : uint8_t {
     shared_memory_exceeded,  // static arrays above 48 KB, or static + dynamic above the allowed size
     device_exception,        // a C++ exception left the kernel
     missing_return,          // a function with a result reached its closing brace
+    local_bounds,            // an access outside a local variable, found by -fsanitize=local-bounds of clang++
 };
 struct Fault {
     FaultKind kind;

@@ -28,8 +28,8 @@ namespace {
 
 using events::FaultKind;
 
-constexpr int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-constexpr int fault_signal_count = 4;
+constexpr int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+constexpr int fault_signal_count = 5;
 constexpr int tick_signal = SIGVTALRM;
 constexpr long tick_nanoseconds = 4000000;
 constexpr size_t handler_stack_bytes = 64 << 10;
@@ -149,7 +149,11 @@ struct Diagnosis {
 
 Diagnosis diagnose(int signal, const siginfo_t* info, const void* context, const Worker& worker) {
     if (signal == SIGFPE) return {FaultKind::division_by_zero, cudaErrorLaunchFailure};
-    if (signal == SIGILL) return {FaultKind::illegal_instruction, cudaErrorIllegalInstruction};
+#if defined(__clang__)
+    // The instruction behind a failed check of -fsanitize-trap=local-bounds: ud2 on x86-64, brk on arm64.
+    if (signal == SIGILL || signal == SIGTRAP) return {FaultKind::local_bounds, cudaErrorIllegalAddress};
+#endif
+    if (signal == SIGILL || signal == SIGTRAP) return {FaultKind::illegal_instruction, cudaErrorIllegalInstruction};
     if (overflowed(worker, info, context)) return {FaultKind::stack_overflow, cudaErrorHardwareStackError};
     bool misaligned = signal == SIGBUS && info->si_code == BUS_ADRALN;
 #if defined(__linux__) && defined(__x86_64__)

@@ -10,7 +10,7 @@ from grader.verdict.findings.sides import access, distance, memory_name, positio
 from grader.verdict.record import Line
 
 if TYPE_CHECKING:
-    from grader.verdict.finding import Finding
+    from grader.verdict.finding import Finding, Memory
 
 
 class Address(Payload, tag="Address"):
@@ -45,9 +45,16 @@ class UnwrittenElements(Payload, tag="UnwrittenElements"):
     first: list[int]
 
 
+def _is_local_variable(memory: Memory) -> bool:
+    """Return whether memory is a thread's variable that is no array, of which only the bounds were checked."""
+    return memory.kind == "local" and not memory.name
+
+
 def _out_of_bounds(finding: Finding) -> str:
     if finding.memory is None:
         return f"{access(finding)} in shared memory, outside every array{where(finding)}"
+    if _is_local_variable(finding.memory):
+        return f"{access(finding)} outside the bounds of a local variable{where(finding)}"
     return f"{access(finding)}, {distance(finding.memory, finding.bytes)}{where(finding)}"
 
 
@@ -55,6 +62,11 @@ def _out_of_bounds_fix(finding: Finding) -> str:
     if finding.memory is not None and finding.memory.kind == "dynamic shared":
         return (
             "The third argument of <<<grid, block, bytes>>> must cover all dynamic shared memory that the kernel uses."
+        )
+    if finding.memory is not None and _is_local_variable(finding.memory):
+        return (
+            "Compare the index with the number of elements in the variable, for example 4 floats or 8 halves in a "
+            "float4 or uint4."
         )
     size = f"the size of {finding.memory.name}" if finding.memory and finding.memory.name else "the size of the memory"
     if finding.memory is not None and finding.memory.offset < 0:
@@ -110,13 +122,19 @@ PAYLOADS = Address | ArrayIndex | LeakedBytes | UninitializedBytes | UnwrittenEl
 _FAULT = (
     "On a GPU the launch fails with cudaErrorIllegalAddress, or other data is read or overwritten without a message."
 )
+_UNDEFINED = "C++ does not define the result. The access reaches other variables of the thread, or other memory."
+
+
+def _out_of_bounds_why(finding: Finding) -> str:
+    return _UNDEFINED if finding.memory is not None and _is_local_variable(finding.memory) else _FAULT
+
 
 KINDS = (
     memcheck(
         name="out_of_bounds",
         title="out-of-bounds access",
         text=_out_of_bounds,
-        why=_FAULT,
+        why=_out_of_bounds_why,
         fix=_out_of_bounds_fix,
         look="the access out of bounds",
         sample=Address(address=0x7F0000001000),
@@ -126,7 +144,7 @@ KINDS = (
         name="index_out_of_bounds",
         title="array index out of bounds",
         text="index {index} is out of bounds for an array of type {array_type}{where}",
-        why="C++ does not define the result. The access reaches other variables of the thread, or other memory.",
+        why=_UNDEFINED,
         fix="Compare the array's length with the largest value of the index. If the index is threadIdx.x, check the "
         "launch: in a one-dimensional block, threadIdx.x numbers all threads, and threadIdx.y is 0.",
         look="the index out of bounds",

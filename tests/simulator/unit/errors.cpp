@@ -93,11 +93,17 @@ CASE(each_fault_kind_has_its_name_and_check) {
         {FaultKind::shared_memory_exceeded, "shared_memory_exceeded", Check::fault},
         {FaultKind::device_exception, "device_exception", Check::fault},
         {FaultKind::missing_return, "missing_return", Check::fault},
+        {FaultKind::local_bounds, "out_of_bounds", Check::memcheck},
     };
     for (auto [kind, name, check] : kinds) {
         const Finding& made = faulted(kind, nullptr, uint64_t(1) << 40, code);
         CHECK(!strcmp(name_of(made.kind), name) && check_of(made.kind) == check);
     }
+}
+
+CASE(failed_check_of_clang_is_about_a_local_variable) {
+    const Place& place = faulted(FaultKind::local_bounds, nullptr, 0, code).place;
+    CHECK(place.known && place.kind == RegionKind::local_array && !*place.name);
 }
 
 CASE(each_sync_error_has_its_name) {

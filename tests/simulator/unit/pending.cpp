@@ -24,11 +24,13 @@ uint16_t info(unsigned bits_log2, Sign sign) { return static_cast<uint16_t>(bits
 }  // namespace
 
 extern "C" void __wrap___ubsan_handle_out_of_bounds(void* data, uintptr_t index);
+extern "C" void __wrap___ubsan_handle_type_mismatch_v1(void* data, uintptr_t address);
 
 namespace {
 
 // Reports an invalid array index in one thread, as the compiler's check does, then makes an access to shared memory.
-void take(Grid& grid, const char* array, uint16_t index_info, uintptr_t index) {
+// Returns whether this is a finding.
+bool reports(Grid& grid, const char* array, uint16_t index_info, uintptr_t index) {
     Type array_type = {}, index_type = {};
     strcpy(array_type.name, array);
     index_type.info = index_info;
@@ -40,7 +42,11 @@ void take(Grid& grid, const char* array, uint16_t index_info, uintptr_t index) {
     CHECK(thread.pending && finding_count() == 0);
     settle(thread, reinterpret_cast<uintptr_t>(grid.shared(0)),
            static_cast<const char*>(thread.extras->index.code_address) + 1);
-    CHECK(!thread.pending && finding_count() == 1);
+    CHECK(!thread.pending);
+    return finding_count() == 1;
+}
+void take(Grid& grid, const char* array, uint16_t index_info, uintptr_t index) {
+    CHECK(reports(grid, array, index_info, index));
 }
 
 }  // namespace
@@ -90,9 +96,27 @@ CASE(out_of_bounds_index_is_reported_once_with_its_place) {
     CHECK_EQUAL(finding_count(), 1);
 }
 
+CASE(index_of_an_array_of_one_element_is_checked_by_its_address) {
+    for (const char* array : {"'float[1]'", "'float [0]'", "'float [1][4]'"}) {
+        Grid grid(1, 32);
+        CHECK(!reports(grid, array, info(5, with_sign), 8));
+    }
+    Grid grid(1, 32);
+    CHECK(reports(grid, "'float [4][1]'", info(5, with_sign), 8));
+}
+
+CASE(access_past_an_object_with_bounds_is_checked_by_its_address) {
+    Grid grid(1, 32);
+    sim::current_thread = grid.thread(0, 3).thread;
+    __wrap___ubsan_handle_type_mismatch_v1(nullptr, reinterpret_cast<uintptr_t>(grid.shared(0)));
+    sim::current_thread = nullptr;
+    CHECK_EQUAL(finding_count(), 0);
+}
+
 CASE(out_of_bounds_index_outside_checked_kernels_is_ignored) {
     Data data = {};
     __wrap___ubsan_handle_out_of_bounds(&data, 8);
+    __wrap___ubsan_handle_type_mismatch_v1(&data, 8);
     sim::Thread thread = {};  // as in a launch without checks
     sim::current_thread = &thread;
     __wrap___ubsan_handle_out_of_bounds(&data, 8);

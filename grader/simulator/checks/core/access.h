@@ -38,6 +38,8 @@ void forget_sites(WorkerState& worker, const Region& region);
 void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
 
 // --- local_arrays.cpp ---
+// The place of a finding about a local variable of unknown name and size.
+extern const Region unknown_local;
 // Called for an access to the stack that touches a red-zone word. Reports it if it is in the red zone of a local array.
 void red_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
 // Returns whether the access may touch a red zone. Words are 4 bytes, but an array need not end at a multiple of 4, so

@@ -55,6 +55,7 @@ constexpr FindingKind faults[] = {
     FindingKind::out_of_memory,    FindingKind::trap,
     FindingKind::assertion,        FindingKind::shared_memory_exceeded,
     FindingKind::device_exception, FindingKind::missing_return,
+    FindingKind::out_of_bounds,
 };
 
 const char* operation_of(const Thread& thread) {
@@ -164,6 +165,7 @@ void fault(Launch& launch, const Fault& fault) {
     Finding finding = finding_for(kind, fault.thread, address);
     if (fault.thread) finding.side.fallback = fault.thread->call_address;
     if (auto* where = std::get_if<Address>(&finding.payload)) where->address = data;
+    if (fault.kind == FaultKind::local_bounds) finding.place = place_of(&unknown_local, 0);
     if (auto* why = std::get_if<Reason>(&finding.payload)) why->reason = fault.detail;
     if (auto* why = std::get_if<EndlessLoop>(&finding.payload)) why->reason = fault.detail;
     finding.launch = launch.id;

@@ -33,7 +33,15 @@ const char* find_array(const Fiber& fiber, uintptr_t word, Region& array) {
     return nullptr;
 }
 
+Region make_unknown() {
+    Region region = {};
+    region.kind = RegionKind::local_array;
+    return region;
+}
+
 }  // namespace
+
+const Region unknown_local = make_unknown();
 
 void red_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code) {
     Region array;

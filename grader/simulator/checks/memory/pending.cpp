@@ -1,5 +1,5 @@
 // Checks that are completed only after an access: whether an unordered write changed the value, and whether the array
-// with an out-of-bounds index is a local array.
+// with an out-of-bounds index is a local array. Also reports accesses past a local variable that is no array.
 #include "checks/core/access.h"
 #include "checks/report/findings.h"
 #include "checks/core/hook_names.h"
@@ -12,7 +12,7 @@ namespace sim::checks {
 
 namespace {
 
-// The layout of the first argument of the handlers of -fsanitize=bounds.
+// The layout of the first argument of the handlers of -fsanitize=bounds and -fsanitize=object-size.
 struct SourceLocation {
     const char* file;
     uint32_t line;
@@ -28,6 +28,12 @@ struct OutOfBoundsData {
     TypeDescriptor* array;
     TypeDescriptor* index;
 };
+struct TypeMismatchData {
+    SourceLocation location;
+    TypeDescriptor* type;
+    uint8_t align_log2;
+    uint8_t kind;  // 1: a store
+};
 
 long long index_value(const TypeDescriptor& type, uintptr_t value) {
     unsigned bits_log2 = type.info >> 1;
@@ -35,6 +41,13 @@ long long index_value(const TypeDescriptor& type, uintptr_t value) {
     if (!(type.info & 1)) return static_cast<long long>(value);
     unsigned unused = 64 - (1u << bits_log2);
     return static_cast<long long>(static_cast<uint64_t>(value) << unused) >> unused;
+}
+
+// Returns whether the type is an array of at most one element, as `'float [1]'`. Such an array at the end of a structure
+// may stand for as many elements as its memory has.
+bool may_be_longer(const char* type) {
+    const char* bracket = strchr(type, '[');
+    return bracket && (bracket[1] == '0' || bracket[1] == '1') && bracket[2] == ']';
 }
 
 bool same_value_races = false;
@@ -70,9 +83,10 @@ void settle_writes(ThreadState& thread, bool final) {
 // checked by its address. Without such an access the array is local. The launch then ends, because the access would
 // overwrite the thread's own stack.
 void settle_index(ThreadState& thread, uintptr_t address, const void* code) {
-    report_index(thread);
     ptrdiff_t after = static_cast<const char*>(code) - static_cast<const char*>(thread.extras->index.code_address);
     bool followed = code && after > 0 && after < 512;
+    if (followed && may_be_longer(thread.extras->index.type)) return;
+    report_index(thread);
     const void* data = reinterpret_cast<const void*>(address);
     if (!followed || !(in_shared(*thread.block, address) || is_global(data))) kill_launch(cudaErrorIllegalAddress);
 }
@@ -146,8 +160,25 @@ void index_out_of_bounds(void* data, uintptr_t index, const void* code) {
     thread.pending = true;
 }
 
+void past_object(void* data, uintptr_t address, const void* code) {
+    if (!current_thread || !current_thread->checks) return;
+    ThreadState& thread = *state_of(*current_thread);
+    settle(thread, 0, nullptr);
+    // The address itself is checked where its memory has bounds.
+    if (in_shared(*thread.block, address) || is_global(reinterpret_cast<const void*>(address))) return;
+    auto& what = *static_cast<TypeMismatchData*>(data);
+    Finding finding = finding_at(FindingKind::out_of_bounds, thread, code);
+    finding.set_access(what.kind == 1 ? Access::write : Access::read, 0, &unknown_local, 0);
+    finding.payload = Address{address};
+    add_finding(finding);
+    kill_launch(cudaErrorIllegalAddress);  // the access would overwrite the thread's own stack
+}
+
 }  // namespace sim::checks
 
+HOOK(void, __ubsan_handle_type_mismatch_v1)(void* data, uintptr_t address) {
+    sim::checks::past_object(data, address, __builtin_return_address(0));
+}
 HOOK(void, __ubsan_handle_out_of_bounds)(void* data, uintptr_t index) {
     sim::checks::index_out_of_bounds(data, index, __builtin_return_address(0));
 }

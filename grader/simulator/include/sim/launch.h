@@ -94,12 +94,13 @@ template <typename Kernel, typename... Arguments>
 __attribute__((always_inline)) inline void launch(const LaunchConfig& config, const char* name, Kernel kernel,
                                                   Arguments... arguments) {
     // Not instrumented: passing the arguments is not a memory access of the kernel.
-    auto thread = [=]() __attribute__((no_sanitize("thread"))) { kernel(arguments...); };
+    auto thread = [=]() __attribute__((no_sanitize("thread", "object-size"))) { kernel(arguments...); };
     using Thread = decltype(thread);
     LaunchBody body;
-    body.call = [](void* context) __attribute__((no_sanitize("thread"))) { (*static_cast<Thread*>(context))(); };
+    body.call = [](void* context)
+                    __attribute__((no_sanitize("thread", "object-size"))) { (*static_cast<Thread*>(context))(); };
     body.context = &thread;
-    body.clone = [](const void* context) __attribute__((no_sanitize("thread"))) -> void* {
+    body.clone = [](const void* context) __attribute__((no_sanitize("thread", "object-size"))) -> void* {
         return new Thread(*static_cast<const Thread*>(context));
     };
     body.destroy = [](void* context) { delete static_cast<Thread*>(context); };

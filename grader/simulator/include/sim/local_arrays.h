@@ -39,7 +39,7 @@ struct RedWords {
 
 #ifdef SIM_RED_ZONES
 #define SIM_RED inline __attribute__((always_inline))
-#define SIM_UNTOLD __attribute__((noinline, no_sanitize("thread", "bounds")))
+#define SIM_UNTOLD __attribute__((noinline, no_sanitize("thread", "bounds", "object-size")))
 
 template <typename Array>
 struct alignas(16) LocalArray {
