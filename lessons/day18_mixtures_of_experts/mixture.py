@@ -3,7 +3,8 @@
     model = load_mixture(HERE / "tiny", Operators())
     print(generate(model, "The kernel", 24).text)
 
-A prompt goes through five kernels per layer (route, permute, gate and up, down, combine), one token through two.
+A prompt goes through five solutions per layer (route, permute, gate and up, down, combine), one token through two
+(route, decode).
 """
 
 from __future__ import annotations
