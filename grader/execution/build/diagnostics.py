@@ -49,7 +49,10 @@ def explain(output: str, path: Path, original: str, rewritten: Rewritten | None,
     errors = [d for d in found if d.severity == "error"]
     if not errors:
         return CompileError(_unexplained(output, path, compiler), _hint_for_output(output))
-    if bracket := _unpaired_bracket(path, original):
+    unclosed = [replace(message, severity="error") for message in found if _UNCLOSED in message.message]
+    if unclosed:  # a text without its second quotation mark contains the brackets that seem to be missing
+        errors = unclosed[:1]
+    elif bracket := _unpaired_bracket(path, original):
         return bracket
     shown: list[CompilerMessage] = []
     for error in errors[:_SHOWN]:
@@ -59,7 +62,7 @@ def explain(output: str, path: Path, original: str, rewritten: Rewritten | None,
     if len(errors) > len(shown):
         text += f"\n... and {len(errors) - len(shown)} more errors"
     advice = next((error.advice for error in shown if error.advice), "")
-    return CompileError(text, advice, (*shown, *found[len(shown) :]))
+    return CompileError(text, advice, (*shown, *errors[len(shown) :], *(d for d in found if d.severity != "error")))
 
 
 def _unpaired_bracket(path: Path, original: str) -> CompileError | None:
@@ -129,6 +132,7 @@ _LINKER = re.compile(
 )
 _PTXAS = re.compile(r"^ptxas (?:(?P<where>.*), line \d+; )?(?P<kind>error|fatal)\s*: (?P<text>.*)$")
 _BRANCH = re.compile(r"^[ \t]*#[ \t]*(?:if|el)", re.MULTILINE)
+_UNCLOSED = "missing terminating"
 _INTERNAL = re.compile(r"internal compiler error|PLEASE submit a bug report|died due to signal", re.IGNORECASE)
 _LONGEST = 2000
 """The characters of an output line that are parsed; the rest is ignored, since a compiler may quote a long line."""
@@ -342,8 +346,50 @@ def _advice(error: CompilerMessage, simulated: bool) -> str:
     if re.search("variable[- ]length array", error.message):
         return _advice_on_size(error.source_line)
     if error.message.startswith(("no matching function for call", "invalid conversion from")):
-        return _advice_on_arguments(error.notes)
+        atomic = re.match(r"no matching function for call to '(atomic\w+)", error.message)
+        return f"CUDA has no {atomic[1]} for these types." if atomic else _advice_on_arguments(error.notes)
     return ""
+
+
+_NAMES = {
+    "print": 'Write printf, with a format: printf("%d %f\\n", an_int, a_float).',
+    "torch": "A kernel cannot use torch. CUDA has functions of numbers, such as expf, sqrtf and fmaxf.",
+    "inf": "Infinity is INFINITY, with #include <cmath>.",
+    "True": "C++ writes true.",
+    "False": "C++ writes false.",
+    "None": "C++ has no None: write nullptr for a pointer, or another value.",
+    "wmma": "Add #include <mma.h>, and write nvcuda::wmma.",
+}
+"""Advice about names that C++ does not have, or that need their namespace."""
+_EXPRESSIONS = (
+    (
+        r"invalid operands .*\*' and .*\*'",
+        "",
+        "These are pointers to whole arrays. Each thread computes one element: out[i] = a[i] + b[i].",
+    ),
+    (
+        r"invalid type argument of unary|indirection requires pointer",
+        r"\*\*",
+        "C++ has no operator for powers: write x * x, or powf(x, y).",
+    ),
+    (
+        r"invalid types '.*' for array subscript|subscripted value is not an array",
+        "",
+        "A tensor is a pointer to its first element: the element (row, col) is at [row * cols + col].",
+    ),
+    (
+        r"request for member '|member reference base type '.*\*'",
+        r"\.(size|shape)\b",
+        "A pointer has no size or shape. Pass the sizes to the kernel as parameters.",
+    ),
+    (
+        r"insufficient contextual information to determine type|address of overloaded function",
+        r"\w<.*<<<",
+        "A template argument must be a constant, not a parameter or a variable.",
+    ),
+    (_UNCLOSED, "", "Close the text with the quotation mark that opens it."),
+)
+"""Advice about expressions: a pattern for the beginning of a message, a pattern for its line, and the advice."""
 
 
 def _advice_on_python(error: CompilerMessage, unknown: str) -> str:
@@ -354,14 +400,13 @@ def _advice_on_python(error: CompilerMessage, unknown: str) -> str:
         return f"C++ needs parentheses, and braces in place of the colon: {example}"
     if error.message.startswith("invalid preprocessing directive") and "did you mean" not in error.message:
         return "A comment of C++ begins with //, not with #."
-    if unknown == "print":
-        return 'Write printf, with a format: printf("%d %f\\n", an_int, a_float).'
-    if unknown == "torch":
-        return "A kernel cannot use torch. CUDA has functions of numbers, such as expf, sqrtf and fmaxf."
+    if unknown in _NAMES:
+        return _NAMES[unknown]
     if unknown and re.match(rf"{unknown}\s*=[^=]", code):
         return f"Declare {unknown} with its type, such as int or float, where you first assign it."
-    if re.match(r"invalid operands .*\*' and .*\*'", error.message):
-        return "These are pointers to whole arrays. Each thread computes one element: out[i] = a[i] + b[i]."
+    for message, line, advice in _EXPRESSIONS:
+        if re.match(message, error.message) and re.search(line, code):
+            return advice
     return ""
 
 
@@ -400,6 +445,8 @@ def _why_refused(note: str) -> str:
         return f"Argument {found[1]} is a {found[2]}, where it takes a {found[3]}."
     if found := re.search(r"no known conversion from '(.*?)' to '(.*?)' for (\d+)\w+ argument", note):
         return f"Argument {found[3]} is a {found[1]}, where it takes a {found[2]}."
+    if found := re.search(r"couldn't (?:deduce|infer) template (?:parameter|argument) '(\w+)'", note):
+        return f"{found[1]} does not follow from the arguments: write it in angle brackets after the function's name."
     if found := re.search(r"(\d+)\w+ argument \('(.*?)'\) would lose const qualifier", note):
         kind = found[2].removesuffix("const")
         return f"Argument {found[1]} is a {kind}, where it takes a pointer to data that are not const."

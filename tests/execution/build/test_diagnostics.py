@@ -204,6 +204,18 @@ def test_advice_is_beside_its_error_and_is_given_once() -> None:
         ("y = torch::exp(x);", "'torch' has not been declared", "A kernel cannot use torch"),
         ("out = a + b;", "invalid operands of types 'float*' and 'float*' to binary 'operator+'", "out[i] = a[i]"),
         ("out = a + b;", "invalid operands to binary expression ('float *' and 'float *')", "out[i] = a[i]"),
+        ("y = x ** 2;", "invalid type argument of unary '*' (have 'int')", "write x * x, or powf(x, y)"),
+        ("y = x ** 2;", "indirection requires pointer operand ('int' invalid)", "write x * x, or powf(x, y)"),
+        ("bool a = True;", "use of undeclared identifier 'True'; did you mean 'true'?", "C++ writes true."),
+        ("float m = -inf;", "'inf' was not declared in this scope; did you mean 'ynf'?", "Infinity is INFINITY"),
+        ("x[i][j] = 0;", "invalid types 'float[int]' for array subscript", "at [row * cols + col]"),
+        ("x[i][j] = 0;", "subscripted value is not an array, pointer, or vector", "at [row * cols + col]"),
+        ("n = x.size();", "request for member 'size' in 'x', which is of non-class type", "has no size or shape"),
+        ("n = x.size();", "member reference base type 'const float *' is not a structure", "has no size or shape"),
+        ("wmma::fill();", "'wmma' has not been declared", "Add #include <mma.h>, and write nvcuda::wmma."),
+        ("k<n><<<1, 2>>>();", "insufficient contextual information to determine type", "must be a constant"),
+        ("k<n><<<1, 2>>>();", "address of overloaded function 'k' does not match", "must be a constant"),
+        ("atomicMax(x, y);", "no matching function for call to 'atomicMax(float*, float)'", "CUDA has no atomicMax"),
         ("float part[n];", "variable length array is used [-Werror=vla]", "with the largest size that you need"),
     ],
 )
@@ -212,11 +224,11 @@ def test_python_in_a_kernel_gets_advice(line: str, message: str, advice: str) ->
     assert advice in problem.hint and "-Werror" not in problem.message
 
 
-@pytest.mark.parametrize("line", ["#pragmas once", "if (i == n) return;"])
+@pytest.mark.parametrize("line", ["#pragmas once", "if (i == n) return;", "y = *n;"])
 def test_other_lines_get_no_advice_about_python(line: str) -> None:
-    message = (
-        "invalid preprocessing directive #pragmas; did you mean #pragma?" if line[0] == "#" else "'i' was not declared"
-    )
+    message = "'i' was not declared" if "i" in line else "invalid type argument of unary '*' (have 'int')"
+    if line[0] == "#":
+        message = "invalid preprocessing directive #pragmas; did you mean #pragma?"
     assert not explain(f"relu.cu:1:1: error: {message}\n", PATH, f"{line}\n", None, GXX).hint
 
 
@@ -303,6 +315,7 @@ def test_real_compilers(compiler, code, line, column, says, tmp_path):
 
 
 WRONG_CALLS = [
+    ("template <int N> void add(const float* x, float* out);", "add(x, out)", "N does not follow from the arguments"),
     (
         "template <typename T> void add(const T* x, T* out);",
         "add(out, x)",
@@ -325,6 +338,15 @@ def test_a_call_with_wrong_arguments_names_the_definition(
     assert "with the definition at line 1" in hint and says in hint
     if compiler.family == "gcc":
         assert re.search(r"void add\(const (T|float)\*, (T|float)\*\)", hint)
+
+
+@pytest.mark.parametrize("compiler", available_cxx(), ids=str)
+def test_a_missing_quotation_mark_is_no_missing_bracket(compiler: Compiler, tmp_path: Path) -> None:
+    code = 'int printf(const char*, ...);\nvoid go(int n) {\n    printf("%d\\n, n);\n}\n'
+    (tmp_path / "kernel.cpp").write_text(f'#line 1 "relu.cu"\n{code}')
+    done = run_command(Command((*compiler.command, "-std=c++17", "-c", "kernel.cpp"), tmp_path))
+    (only,) = (d for d in explain(done.output, PATH, code, None, compiler).diagnostics if d.severity == "error")
+    assert "missing terminating" in only.message and only.line == 3 and "quotation mark" in only.advice
 
 
 @pytest.mark.parametrize("compiler", available_cxx(), ids=str)
