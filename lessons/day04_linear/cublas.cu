@@ -45,9 +45,9 @@ struct Layer {
     T *x, *weight, *bias, *out;
 };
 
-// out = x weight^T. A matrix in row order is its transpose in column order, so cuBLAS computes out^T = weight x^T:
+// out = x weight^T. A row-major matrix is its transpose in column-major order, so cuBLAS computes out^T = weight x^T:
 // A = weight is [in_features, out_features] for cuBLAS and needs CUBLAS_OP_T, B = x is [in_features, rows], and
-// C = out is [out_features, rows]. The leading dimension of each is its number of columns in row order.
+// C = out is [out_features, rows]. The leading dimension of each is its number of columns when row-major.
 // Scale is the type of alpha and beta, which the compute type determines.
 template <typename Scale, typename T>
 void gemm(cublasHandle_t cublas, const Layer<T>& layer, cublasComputeType_t compute) {

@@ -1,4 +1,4 @@
-// Functions of every online softmax. Day 6 derives them, day 8 derives ex2_approx.
+// Functions of every online softmax. Day 6 derives them.
 #pragma once
 
 #include <cuda_runtime.h>
