@@ -17,9 +17,11 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from grader.classroom.exports import moodle
 from grader.classroom.gradebook import load
+from grader.classroom.submissions import MOODLE
 from grader.course.authoring.mistakes import other_designs, read_mistakes
 from tests.classroom import hostile
 from tests.classroom.archives import zip_of
@@ -29,6 +31,15 @@ from tests.exercises.conftest import COURSE
 
 LIMIT_SECONDS = 600
 """Limit for 300 submissions on two cores."""
+
+
+def write_worksheet(results: list[dict[str, Any]], path: Path) -> None:
+    """Write a grading worksheet of Moodle with each student who is named like a participant."""
+    found = [MOODLE.match(result["student"]) for result in results]
+    with path.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(moodle.NAMES)
+        table.writerows([f"Participant {match['number']}", "", "-"] for match in found if match and match["number"])
 
 
 def kinds(name: str) -> list[tuple[str, str]]:
@@ -91,7 +102,8 @@ def main() -> int:
         wall, memory = run_measured(command, 0.2)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         results = [json.loads(path.read_text()) for path in sorted(out.glob("*/results.json"))]
-        moodle.export(load(out), out, out)
+        write_worksheet(results, out / "worksheet.csv")
+        moodle.export(load(out), out, out, out / "worksheet.csv")
         with (out / "moodle-grades.csv").open(newline="") as file:
             rows = len(list(csv.reader(file))) - 1
         with zipfile.ZipFile(out / "moodle-feedback.zip") as archive:
