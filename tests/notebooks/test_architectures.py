@@ -81,13 +81,3 @@ def test_ptx_of_an_a_is_for_nothing_later(tmp_path: Path) -> None:
     assert later.returncode == 0, later.stderr
     specific = nvcc(tmp_path, PLAIN, "-gencode=arch=compute_90a,code=sm_100", "-cubin")
     assert specific.returncode != 0 and "90a" in specific.stderr, specific.stderr
-
-
-def test_a_library_changes_no_kernel(tmp_path: Path) -> None:
-    source = (ROOT / "lessons" / "day06_flash_attention" / "attention_3_tiles.cu").read_text(encoding="utf-8")
-    built = []
-    for name, more in (("without", []), ("with", ["-lcublas"])):
-        done = nvcc(tmp_path, source, "-arch=sm_80", "-ptx", *more, "-o", f"{name}.ptx")
-        assert done.returncode == 0, done.stderr
-        built.append((tmp_path / f"{name}.ptx").read_text(encoding="utf-8"))
-    assert built[0] == built[1] and "mma" not in built[0]

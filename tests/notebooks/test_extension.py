@@ -48,9 +48,12 @@ def test_the_extension_that_day_1_shows_compiles(tmp_path: Path) -> None:
     arguments = arguments_of_load_inline()
     source, launches = LAUNCH.subn(r"(", arguments["cuda_sources"])
     assert launches == 1 and arguments["functions"] == ["add"]
-    # load_inline adds these includes (and pybind11's) before the sources. The last one declares threadIdx.
+    # load_inline includes torch/types.h, which defines these names of namespace torch. It also includes all operators,
+    # for which the compiler takes 10 s. device_launch_parameters.h declares threadIdx.
     file = tmp_path / "extension.cpp"
-    above = "#include <torch/types.h>\n#include <cuda_runtime.h>\n#include <device_launch_parameters.h>\n"
+    headers = ("ATen/core/TensorBody.h", "ATen/ops/empty_like.h", "cuda_runtime.h", "device_launch_parameters.h")
+    above = "".join(f"#include <{header}>\n" for header in headers)
+    above += "namespace torch { using namespace at; constexpr auto kFloat32 = at::kFloat; }\n"
     file.write_text(above + arguments["cpp_sources"] + source)
     torch_headers = Path(torch.__file__).parent / "include"
     generated = tmp_path / "c10" / "cuda" / "impl" / "cuda_cmake_macros.h"  # a CPU build of torch lacks this header
