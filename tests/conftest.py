@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -39,6 +40,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("course")
+
+
+@pytest.fixture(autouse=True)
+def draws_begin_anew(request: pytest.FixtureRequest) -> None:
+    """Seed torch and the generator ``RNG`` of the test's module, so that no draw depends on earlier tests."""
+    generator = getattr(sys.modules.get("torch"), "default_generator", None)  # absent while a thread imports torch
+    if generator is not None:
+        generator.manual_seed(SEED)
+    if hasattr(request.module, "RNG"):
+        request.module.RNG = sys.modules["numpy"].random.default_rng(SEED)
 
 
 @pytest.hookimpl(optionalhook=True)
