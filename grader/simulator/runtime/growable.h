@@ -7,14 +7,22 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 namespace sim {
+
+// Ends the process, because the system refused memory for the simulator's own state.
+[[noreturn]] __attribute__((cold, noinline)) inline void no_memory() {
+    constexpr char text[] = "the simulator is out of memory: use smaller sizes, or close other programs\n";
+    [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    abort();
+}
 
 // Returns memory for `count` objects, filled with zeros. free() frees it.
 template <typename T>
 T* zeros(size_t count = 1) {
     void* memory = calloc(count, sizeof(T));
-    if (!memory) abort();
+    if (!memory) no_memory();
     return static_cast<T*>(memory);
 }
 
@@ -82,7 +90,7 @@ class Growable {
         if (capacity <= capacity_) return;
         if (capacity < 2 * capacity_) capacity = 2 * capacity_;
         T* grown = static_cast<T*>(realloc(static_cast<void*>(data_), capacity * sizeof(T)));
-        if (!grown) abort();
+        if (!grown) no_memory();
         data_ = grown;
         capacity_ = capacity;
     }

@@ -1,6 +1,9 @@
 // Tests of containers: growth, collisions, and contents after their memory has moved.
 #include "checks/core/containers.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "checks/counting/request.h"
 #include "seed.h"
 #include "unit.h"
@@ -14,6 +17,26 @@ CASE(growable_keeps_elements_when_it_grows) {
     CHECK_EQUAL(array.size(), 1000);
     for (unsigned i = 0; i < 1000; ++i) CHECK_EQUAL(array[i], i * i);
     CHECK_EQUAL(array.back(), 999 * 999);
+}
+
+CASE(growable_without_memory_ends_the_process_with_a_message) {
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        volatile size_t too_many = size_t(1) << 60;
+        Growable<char> array;
+        array.reserve(too_many);
+        _exit(0);
+    }
+    close(ends[1]);
+    char text[200] = {};
+    CHECK(read(ends[0], text, sizeof text - 1) > 0);
+    close(ends[0]);
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    CHECK(strstr(text, "the simulator is out of memory"));
 }
 
 CASE(growable_can_push_its_own_element) {

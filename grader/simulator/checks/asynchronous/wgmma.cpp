@@ -74,7 +74,7 @@ void each_run(uint32_t* const* variables, unsigned count, F visit) {
 void remember_values(AccumulatorRun& run) {
     size_t bytes = run.end - run.begin;
     if (!run.values) run.values = static_cast<uint32_t*>(malloc(bytes));
-    if (!run.values) abort();
+    if (!run.values) no_memory();
     memcpy(run.values, reinterpret_cast<const void*>(run.begin), bytes);
 }
 

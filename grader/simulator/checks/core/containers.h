@@ -112,7 +112,7 @@ class Pool {
     void refill(size_t bytes) {
         size_t size = bytes > 60 * 1024 ? bytes : 60 * 1024;
         Chunk* chunk = static_cast<Chunk*>(malloc(sizeof(Chunk) + size));
-        if (!chunk) abort();
+        if (!chunk) no_memory();
         chunk->previous = chunks_;
         chunks_ = chunk;
         next_ = reinterpret_cast<char*>(chunk + 1);

@@ -41,7 +41,7 @@ namespace {
 
 AccessSite* new_site(const void* address, uint16_t id) {
     void* memory = aligned_alloc(alignof(AccessSite), sizeof(AccessSite));
-    if (!memory) abort();
+    if (!memory) no_memory();
     AccessSite* site = static_cast<AccessSite*>(memset(memory, 0, sizeof(AccessSite)));
     site->address = address;
     site->id = id;

@@ -128,7 +128,7 @@ BlockState& begin_block(Block& block) {
         state->capacity = (block.thread_count + 31) & ~31u;
         state->threads =
             static_cast<ThreadState*>(aligned_alloc(alignof(ThreadState), state->capacity * sizeof(ThreadState)));
-        if (!state->threads) abort();
+        if (!state->threads) no_memory();
     }
     state->block = &block;
     state->worker = &worker;
