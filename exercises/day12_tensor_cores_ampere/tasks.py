@@ -167,7 +167,7 @@ mma_flash_attention = Exercise(
 Compute out = softmax(scale * q k^T) v for several sequences at once. Sequence b has queries query_starts[b] ...
 query_starts[b + 1] - 1, at most max_queries, and keys likewise. Query head h uses key/value head h / (heads /
 kv_heads). The heads of a token are contiguous. The stride from token to token is q_stride or kv_stride elements, and
-heads * head_dim in out; between the last head and the next token there may be anything, also NaN. Run both matmuls on
+heads * head_dim in out; between the last head and the next token there may be anything, even NaN. Run both matmuls on
 tensor cores with mma.sync: f16 and bf16 in and out, f32 in between; round the weights once, and the output once. Use one
 kernel, no working memory, and no access with bank conflicts. head_dim is 4, 8, 64, 80, 96, 128 or 256, scale is
 positive, all tensors are 16-byte aligned, and strides are multiples of 8. A head of 4 columns has rows of 8 bytes, which

@@ -107,7 +107,7 @@ max_queries, and keys likewise; queries and keys are totals over all sequences. 
 elements, and heads * head_dim in out. head_dim is a multiple of 8 up to 256, and not 4: the strides of a tensor map are
 multiples of 16 bytes. scale is positive, all tensors are 16-byte aligned, and strides are multiples of 8. With `causal`,
 query i of n queries and m keys sees the keys up to i + m - n. A query that sees no key gives zeros. Rows of another
-sequence, and what lies between the last head and the next token, may hold anything, also NaN. `taken` is one int of
+sequence, and what lies between the last head and the next token, may hold anything, even NaN. `taken` is one int of
 uninitialized working memory, for blocks that distribute work dynamically. The goal on a GPU is the speed of cuDNN.""",
     launchers="void hopper_flash_attention_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* query_starts, "
     "const int* key_starts, {T}* out, int* taken, int batch, int queries, int keys, int max_queries, int heads, "

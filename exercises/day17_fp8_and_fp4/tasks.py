@@ -827,7 +827,7 @@ amax / 448 with amax at least 1e-10, numbers = x * (448 / amax). Store them at p
 [batch, kv_heads, max_length, head_dim] and k_scales, v_scales [batch, kv_heads, max_length]. Then out = softmax(scale *
 q k^T) v over the lengths[b] + 1 tokens, the new one as it was stored. Query head h uses key head h / (heads / kv_heads),
 and at most 8 query heads share one. head_dim is 4, 8, 64 or 128, lengths[b] < max_length, k_new and v_new are finite,
-and all tensors are 16-byte aligned. Positions after the new one may hold anything, also NaN, and must not change. `parts` f32
+and all tensors are 16-byte aligned. Positions after the new one may hold anything, even NaN, and must not change. `parts` f32
 [splits, batch * heads, head_dim + 2] is working memory, for kernels that divide the keys of a sequence among `splits`
 blocks. The caches may have more than 2^31 elements, but no test is that large. With batch = 0 there is nothing to do. The
 goal on a GPU is half the time of a bf16 cache.""",

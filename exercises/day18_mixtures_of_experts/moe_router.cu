@@ -8,8 +8,8 @@
 #include "llmk/reduce.cuh"
 
 // TODO: a kernel, template <typename T>: read the logits of a token once, take the largest one top_k times (among equal
-// TODO: logits the lowest expert), and divide exp(logit - maximum) of the chosen ones by the sum over all, or over the
-// TODO: chosen, experts.
+// TODO: logits the lowest expert), and divide exp(logit - maximum) of the chosen experts by the sum over all experts,
+// TODO: or over the chosen ones.
 
 template <typename T>
 void moe_router(const T* logits, float* weights, int* ids, int tokens, int experts, int top_k, bool softmax_first,

@@ -567,7 +567,7 @@ Compute a grouped matmul on tensor cores, in one launch: expert e multiplies its
 <= r < offsets[e + 1]. w is [experts, out_features, in_features]. Groups have any size, also none; offsets [experts + 1]
 increases from 0 to rows, and is in GPU memory only. f16 and bf16 in and out, sums in f32. in_features and out_features
 are multiples of 8, there are 1 to 1024 experts, all tensors are 16-byte aligned, and in_features is not 0. w may have
-more than 2^31 elements, but no test is that large. Weights of an expert without rows may hold anything, also NaN. With no
+more than 2^31 elements, but no test is that large. Weights of an expert without rows may hold anything, even NaN. With no
 rows or no out_features there is nothing to do.""",
     launchers="void grouped_gemm_{dtype}(const {T}* x, const {T}* w, const int* offsets, {T}* y, int rows, int experts, "
     "int in_features, int out_features, cudaStream_t stream)",

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import PurePosixPath
 
 COURSE = "exercises/course.toml"
-"""The file by which a copy of the course is recognized."""
+"""The file that identifies a copy of the course."""
 
 
 class Refused(Exception):

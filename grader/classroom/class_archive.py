@@ -33,15 +33,15 @@ def is_of_one_student(path: Path) -> bool:
 
 
 def in_layout(name: str) -> bool:
-    """Return whether a file or folder of this name is part of one student's submission, not a student's."""
+    """Return whether a file or folder of this name belongs in a submission. A student's folder has another name."""
     return name in (LISTED, "exercises") or bool(_DAY.match(name))
 
 
 def unpack(path: Path, folder: Path) -> None:
     """Write the archive's submissions into an empty folder.
 
-    Of a submission without a file that can belong to it, only the names are kept, as empty files: the student is then
-    listed with a reason instead of missing from the class.
+    If a submission has only files that cannot be graded, write empty files with their names. The student is then listed
+    with a reason, and is not missing from the class.
     """
     total = 0
     tops = set[str]()

@@ -134,9 +134,9 @@ def _serve(pipe: Connection, environment: dict[str, str], begin: Any, grade: wor
 
 
 def _end_with_command() -> None:
-    """Kill this process when the command ends, even if it was killed itself.
+    """Kill this process when the command ends, even if the command was killed.
 
-    The fork server would not: it lives as long as its workers.
+    The fork server does not do that: it lives as long as its workers.
     """
     if (command := multiprocessing.parent_process()) is not None:
         command.join()

@@ -94,7 +94,7 @@ class Policy:
     times: dict[str, datetime | None] = field(default_factory=dict)
     """The time of each student's submission, from the file that ``late.submitted`` names; None: on time.
 
-    The students of Moodle's grading worksheet are called by their numbers: ``Participant 101``; groups, ``Group NAME``.
+    In Moodle's grading worksheet, a student is named ``Participant NUMBER``, and a group ``Group NAME``.
     """
     where: str = ""
     """The path of the instructor's file, for messages."""

@@ -58,7 +58,7 @@ def stored(submission: Submission, result: StudentResult, grade: Grade, maxima: 
 
 
 def commands_at_home(verdicts: Iterable[Verdict]) -> list[str]:
-    """Return a command for each verdict that is not passed, which grades the student's file again."""
+    """Return the commands that grade a student's files again, one for each verdict that is not passed."""
     return [
         f"grader check {verdict.exercise} --file {shlex.quote(printable(PurePosixPath(verdict.file).name))}"
         for verdict in verdicts

@@ -217,7 +217,7 @@ def _attachments(paths: Sequence[Path]) -> dict[str, list[Path]]:
     for path in paths:
         name = CANVAS.fullmatch(path.name)
         if name and path.is_file() and not path.is_symlink():
-            # without what a new attempt changes
+            # a new attempt changes only LATE, the attachment's number and the file's name
             by_student[name["anonymous"] or f"{name['name']}_{name['number']}"].append(path)
             names.add(name["anonymous"] or name["name"])
             numbers.add(name["anonymous"] or name["number"])
@@ -377,7 +377,7 @@ def _from_paths(paths: Mapping[str, Path]) -> _Reading:
 def _files(folder: Path) -> list[str]:
     """Return the paths of all files below a folder, sorted; raise for anything but files and folders.
 
-    Hidden folders are left out, and in a copy of the course, such as a clone, everything but the exercises.
+    Leave out hidden folders. In a copy of the course, such as a clone, leave out everything but the exercises.
     """
     files = []
     folders = [PurePosixPath()]

@@ -182,7 +182,7 @@ def _refuse_another_exercise(course: Course, entry: Entry, cell: str) -> None:
     if others:
         meant = short_name(max(others, key=lambda other: len(other.variable)), course)
         raise GraderError(
-            f"the cell has the launcher {launchers[0]}, which is of {meant}; nothing was saved",
+            f"the cell has the launcher {launchers[0]}, which belongs to {meant}; nothing was saved",
             f"To save and grade it as {meant}, begin the cell with: %%kernel {meant}",
         )
 

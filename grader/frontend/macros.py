@@ -27,7 +27,7 @@ class Expander:
         self._left = _MOST
 
     def expanded(self, tokens: Sequence[Token], parameters: Collection[str] = ()) -> Sequence[Token]:
-        """Return the tokens after macro expansion; the same tokens if that is too much work for one file.
+        """Return the tokens after macro expansion, or the same tokens if the expansion exceeds the limit of a file.
 
         If the tokens are the body of a macro, its ``parameters`` remain.
         """

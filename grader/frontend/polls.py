@@ -95,7 +95,8 @@ def _volatile_names(tokens: Sequence[Token]) -> set[str]:
     which occurs in casts.
     """
     names: set[str] = set()
-    outer, waiting = 0, False  # the last "(", ";", "{" or "}"; whether the name after a volatile is yet to come
+    outer = 0  # the index of the last "(", ";", "{" or "}"
+    waiting = False  # whether the name that a volatile declares is still to come
     for i, token in enumerate(tokens):
         if waiting and token.text in _END_OF_NAME:
             names.add(tokens[i - 1].text)

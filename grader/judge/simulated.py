@@ -49,7 +49,8 @@ def attach_findings(run: Run, library: Path, source: Path) -> None:
         result.problem, findings = "no_launch", [f for f in findings if f.kind != _UNWRITTEN]
     stopped = report is not None and result.problem in ("launch", "run")
     if stopped and any(finding.kind != _UNWRITTEN for finding in findings):
-        findings = [finding for finding in findings if finding.kind != _UNWRITTEN]  # a consequence, too
+        # Here, too, unwritten outputs are a consequence.
+        findings = [finding for finding in findings if finding.kind != _UNWRITTEN]
     if not run.leaves_all and (doubt := implausible(result, report)) is not None:
         findings.insert(0, doubt)
     result.findings = [

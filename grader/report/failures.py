@@ -191,10 +191,10 @@ def render_first_printed(stage: Stage, shown: Sequence[CaseResult]) -> list[Rend
     if not printing or any(case in shown for case in printing):
         return []
     case = printing[0]
-    what = (
-        f"The kernel printed in the case '{case.name}' ({case.dtype})" if case.dtype else f"It printed in '{case.name}'"
-    )
-    return [Text(""), *render_printed(case.printed, what)]
+    title = f"In '{case.name}', it printed"
+    if case.dtype:
+        title = f"In the case '{case.name}' ({case.dtype}), the kernel printed"
+    return [Text(""), *render_printed(case.printed, title)]
 
 
 def render_output(output: OutputResult) -> list[RenderableType]:

@@ -136,7 +136,7 @@ class CaseResult(Record):
     special_values: list[Line] = field(default_factory=list)
     """The names of the inputs whose values the case chooses itself, such as large scores."""
     special_offsets: list[Line] = field(default_factory=list)
-    """The names of the tensors that the case places elsewhere than at an aligned address."""
+    """The names of the tensors that the case places at an unaligned address."""
 
     @property
     def passed(self) -> bool:

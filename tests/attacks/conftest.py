@@ -77,7 +77,7 @@ Judge = Callable[[Path], Verdict]
 
 JAILS = ("bwrap", "landlock")
 in_one_jail = pytest.mark.parametrize("tier", ["any"], indirect=True)
-"""Marks a test whose result the checks before or beside the jail decide, so that one jail is enough."""
+"""Marks a test whose result does not depend on the jail, so that one jail is enough."""
 
 _why_not: dict[str, str] = {}
 

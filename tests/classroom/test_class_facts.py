@@ -213,7 +213,7 @@ def test_feedback_as_text_has_the_same_points_and_the_next_step() -> None:
     assert text.endswith("  grader check d/e --file 'my e.cu'\n")
 
 
-def test_a_refused_submission_is_told_what_to_hand_in() -> None:
+def test_feedback_of_a_refused_submission_says_what_to_hand_in() -> None:
     ann = student("ann")
     ann.result.refused, ann.result.missing, ann.verdicts[:] = "it contains no .cu or .py file", ["d/e"], []
     book = GradeBook(maxima={"d/e": 5}, grades=[])

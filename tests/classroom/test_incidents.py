@@ -150,7 +150,7 @@ def test_a_fault_while_results_are_written(arguments: list[str], tmp_path: Path,
 
 
 def test_a_fault_while_feedback_is_written(arguments: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
-    """The others get their feedback, and the instructor is told. A full disk ends the run."""
+    """Write the feedback of the other students, and report the fault to the instructor. A full disk ends the run."""
 
     def fail_for_bob(student, book) -> str:
         if student.name == "bob":

@@ -182,7 +182,7 @@ def test_a_policy_that_does_not_match_the_class(policy: Policy, says: str) -> No
     assert error.value.hint
 
 
-def test_a_name_without_what_moodle_adds_to_it() -> None:
+def test_the_full_name_is_suggested_for_a_name_without_moodles_suffix() -> None:
     names = [*"abcdef", "Eve Poe_12_assignsubmission_file_"]
     with pytest.raises(GraderError) as error:
         Policy(extra=(Extra("Eve Poe", 1),)).check_class(names)

@@ -37,7 +37,7 @@ def test_names_that_are_refused(tmp_path: Path, name: str, reason: str) -> None:
 
 
 def test_backslashes_in_names(tmp_path: Path) -> None:
-    """Read an archive by Compress-Archive of Windows PowerShell, which writes them instead of slashes."""
+    """Read an archive from Compress-Archive of Windows PowerShell, which writes backslashes instead of slashes."""
     members: dict[str, bytes | str] = {"hw\\": b"", "hw\\twice.cu": b"kernel"}
     (tmp_path / "ann.zip").write_bytes(zip_of(members))
     (tmp_path / "class.zip").write_bytes(zip_of({f"ann\\{name}": content for name, content in members.items()}))

@@ -152,7 +152,7 @@ def test_a_save_is_seen_once(course, how) -> None:  # type: ignore[no-untyped-de
     try:
         file = Path("exercises/day01_start/first.cu").resolve()
         if how == "in place":
-            with file.open("r+") as opened:  # one change: `write_text` would first cut the file to no bytes
+            with file.open("r+") as opened:  # one change: `write_text` would first truncate the file
                 opened.write("// more\n")
         else:
             new = file.with_name(".first.cu.swp")

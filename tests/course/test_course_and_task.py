@@ -127,7 +127,7 @@ def test_the_nearest_name_without_its_day_is_suggested_first() -> None:
 
 
 @pytest.mark.parametrize("name", ["day01", "1", "day01_first"])
-def test_a_day_is_no_exercise(course: Course, name: str) -> None:
+def test_a_day_is_not_an_exercise(course: Course, name: str) -> None:
     with pytest.raises(GraderError, match="is a day, not an exercise") as caught:
         course.find(name)
     assert caught.value.hint == "Name one of its exercises: twice."

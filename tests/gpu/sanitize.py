@@ -123,7 +123,8 @@ def main() -> int:
             )
             for line in [] if row["clean"] else [row["summary"], *row["failed"]]:
                 print(f"    {line}", flush=True)
-            arguments.out.write_text(json.dumps(rows, indent=1) + "\n")  # also write the rows if the run is stopped
+            # after each run, so that the file has the rows of a command that was stopped
+            arguments.out.write_text(json.dumps(rows, indent=1) + "\n")
     if arguments.record and rows:
         record(rows, course_root() / RECORD)
     for name in left_out:

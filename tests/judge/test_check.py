@@ -71,7 +71,7 @@ def statuses(verdict: v.Verdict) -> str:
     return " ".join(f"{stage.name}={stage.status}" for stage in verdict.stages)
 
 
-def test_outputs_of_a_launcher_that_was_stopped_are_no_finding_of_their_own(judged) -> None:
+def test_unwritten_outputs_of_a_stopped_launcher_are_not_another_finding(judged) -> None:
     stage = judged(launcher=LAUNCHER.replace("if (n > 0)", "if (n > 0 && x[0] < 1e9f)")).stage("safe")
     assert [finding.kind for finding in stage.findings] == ["host_access"]
 

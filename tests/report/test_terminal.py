@@ -213,7 +213,7 @@ def test_the_output_of_a_kernel_is_shown_for_every_case() -> None:
     verdict = samples.unsafe()
     verdict.stages[1].cases[1].printed = "x = 3\n" * 10
     text = flat(terminal.as_text(verdict))
-    assert "The kernel printed in the case 'two key blocks' (f32) x = 3" in text and "(2 more lines)" in text
+    assert "In the case 'two key blocks' (f32), the kernel printed x = 3" in text and "(2 more lines)" in text
     verdict = samples.wrong()
     verdict.stages[1].cases[3].printed = "y = 4"
     assert (

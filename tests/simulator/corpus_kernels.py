@@ -244,7 +244,7 @@ def is_whole(finding: Finding) -> bool:
     ):
         return True
     if memory is not None and memory.kind == "local" and not memory.name:
-        return True  # neither the size nor the access is known of a local variable that is no array
+        return True  # a local variable that is not an array: the report lacks its size and the size of the access
     if finding.kind in ("illegal_address", "null_pointer"):
         return memory is None
     within = 1 if finding.kind == "misaligned" else bytes_  # a misaligned access may also reach past the end

@@ -142,7 +142,7 @@ def test_nvidias_runtime_is_loaded_first(cuda_runtime):
     assert int(done.stdout) >= 13000, done
 
 
-def test_beside_nvidias_runtime(cuda_runtime):
+def test_the_simulator_beside_nvidias_runtime(cuda_runtime):
     done = run_beside(cuda_runtime)
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["the simulator answered all calls"]), done
 

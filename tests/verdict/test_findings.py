@@ -77,7 +77,7 @@ def test_the_catalog_has_every_kind() -> None:
 
 
 def test_an_access_past_a_local_variable_does_not_name_an_array() -> None:
-    """The compilers' checks of variables that are no arrays report neither the variable nor its size."""
+    """The compilers' checks of variables that are not arrays report neither the variable nor its size."""
     past = Finding(check="memcheck", kind="out_of_bounds", memory=Memory(kind="local", space="local"))
     assert findings.message(past) == "out-of-bounds access: access outside the bounds of a local variable"
     assert "elements in the variable" in findings.fix(past)

@@ -82,7 +82,7 @@ def _plain(name: str) -> str:
 
 
 def _filled(path: Path, grades: list[Grade], maximum: float, made: Export) -> tuple[list[list[str]], dict[str, Grade]]:
-    """Return the rows of the worksheet with the grades filled in, and the grade of each participant's number."""
+    """Return the rows of the worksheet with the grades filled in, and the grades by participant number."""
     rows = read_table(path, NAMES, HINT)
     head = rows[0]
     identifier, column = head.index("Identifier"), head.index("Grade")
@@ -123,7 +123,7 @@ def _filled(path: Path, grades: list[Grade], maximum: float, made: Export) -> tu
 
 
 def _by_key(grades: list[Grade], groups: set[str]) -> dict[str, Grade]:
-    """Return the grades by participant's number, or by group's name if the submission is one of ``groups``."""
+    """Return the grades by participant number, or by group name for the submissions of ``groups``."""
     found: dict[str, Grade] = {}
     for grade in grades:
         match = MOODLE.match(grade.student)
@@ -133,8 +133,8 @@ def _by_key(grades: list[Grade], groups: set[str]) -> dict[str, Grade]:
         other = found.setdefault(key, grade)
         if other is not grade:
             raise GraderError(
-                f"{other.student!r} and {grade.student!r} are submissions of one participant or group of Moodle, with "
-                "two grades",
+                f"{other.student!r} and {grade.student!r} are submissions of one participant or group in Moodle, but "
+                "have two grades",
                 "Put these files into one folder, named like one of them, and grade the class again.",
             )
     return found

@@ -37,7 +37,7 @@ class ExerciseProgress(msgspec.Struct):
     """The stage at which the last check stopped; empty if it passed."""
     hints_shown: int = 0
     passed_sha256: str = ""
-    """The SHA-256 of the file that passed last; empty if it is unknown."""
+    """The SHA-256 of the last file that passed; empty if it is unknown."""
 
 
 class _File(msgspec.Struct):

@@ -50,7 +50,7 @@ def explain(output: str, path: Path, original: str, rewritten: Rewritten | None,
     if not errors:
         return CompileError(_unexplained(output, path, compiler), _hint_for_output(output))
     unclosed = [replace(message, severity="error") for message in found if _UNCLOSED in message.message]
-    if unclosed:  # a text without its second quotation mark contains the brackets that seem to be missing
+    if unclosed:  # the brackets that seem to be missing are inside the unclosed string
         errors = unclosed[:1]
     elif bracket := _unpaired_bracket(path, original):
         return bracket
@@ -318,7 +318,7 @@ _HEADERS = {
 
 
 def _advice(error: CompilerMessage, simulated: bool) -> str:
-    """Return how to fix an error that is a usual mistake; empty for other errors."""
+    """Return how to fix a common mistake; empty for other errors."""
     undeclared = _UNDECLARED.search(error.message)
     unknown = next(filter(None, undeclared.groups()), "") if undeclared else ""
     for names, header in _HEADERS.items():
@@ -336,12 +336,12 @@ def _advice(error: CompilerMessage, simulated: bool) -> str:
         return advice
     cudas = re.match(r"__\w+|cuda[A-Z]\w*|cu[A-Z]\w*|nv\w+|wmma", unknown)
     if simulated and cudas and "did you mean" not in error.message:
-        return f"Check the spelling of {unknown}. If it is a name of CUDA, the simulator does not support it."
+        return f"Check the spelling of {unknown}. If CUDA defines it, the simulator does not support it."
     missing = re.search(r"(\S+): No such file or directory|cannot open source file \"(\S+)\"", error.message)
     if missing:
         return "A kernel file may include headers of CUDA, the course (llmk/...) and the C++ standard library."
     if re.search("need 'typename' before|missing 'typename' prior|is parsed as a non-type", error.message):
-        newer = "" if simulated else " With -std=c++20, some places need none, as with nvcc."
+        newer = "" if simulated else " With -std=c++20, g++ and nvcc do not require it everywhere."
         return f"Write typename before it.{newer}"
     if re.search("variable[- ]length array", error.message):
         return _advice_on_size(error.source_line)
@@ -353,10 +353,10 @@ def _advice(error: CompilerMessage, simulated: bool) -> str:
 
 _NAMES = {
     "print": 'Write printf, with a format: printf("%d %f\\n", an_int, a_float).',
-    "torch": "A kernel cannot use torch. CUDA has functions of numbers, such as expf, sqrtf and fmaxf.",
+    "torch": "A kernel cannot use torch. CUDA has functions of single numbers, such as expf, sqrtf and fmaxf.",
     "inf": "Infinity is INFINITY, with #include <cmath>.",
-    "True": "C++ writes true.",
-    "False": "C++ writes false.",
+    "True": "In C++, write true.",
+    "False": "In C++, write false.",
     "None": "C++ has no None: write nullptr for a pointer, or another value.",
     "wmma": "Add #include <mma.h>, and write nvcuda::wmma.",
 }
@@ -387,7 +387,7 @@ _EXPRESSIONS = (
         r"\w<.*<<<",
         "A template argument must be a constant, not a parameter or a variable.",
     ),
-    (_UNCLOSED, "", "Close the text with the quotation mark that opens it."),
+    (_UNCLOSED, "", "Add the quotation mark that ends the string or character."),
 )
 """Advice about expressions: a pattern for the beginning of a message, a pattern for its line, and the advice."""
 
@@ -399,7 +399,7 @@ def _advice_on_python(error: CompilerMessage, unknown: str) -> str:
         example = {"for": "for (int i = 0; i < n; ++i) { ... }"}.get(word[1], f"{word[1]} (i < n) {{ ... }}")
         return f"C++ needs parentheses, and braces in place of the colon: {example}"
     if error.message.startswith("invalid preprocessing directive") and "did you mean" not in error.message:
-        return "A comment of C++ begins with //, not with #."
+        return "A C++ comment begins with //, not with #."
     if unknown in _NAMES:
         return _NAMES[unknown]
     if unknown and re.match(rf"{unknown}\s*=[^=]", code):
@@ -423,7 +423,7 @@ def _advice_on_size(declaration: str) -> str:
 
 
 def _advice_on_arguments(notes: tuple[CompilerMessage, ...]) -> str:
-    """Return which definition a call does not fit, and why; empty if there are several definitions."""
+    """Return the definition that a call does not match, and the reason; empty if there are several definitions."""
     for note in notes:
         if found := re.match(r"initializing argument (\d+) of '(.*)'", note.message):
             return f"Compare argument {found[1]} with the definition at line {note.line}: {found[2]}"
@@ -438,18 +438,18 @@ def _advice_on_arguments(notes: tuple[CompilerMessage, ...]) -> str:
 
 
 def _why_refused(note: str) -> str:
-    """Return why a function does not fit a call, from a note of g++ or clang++; empty for other notes."""
+    """Return why a call does not match a function, from a note of g++ or clang++; empty for other notes."""
     if found := re.search(r"(?:expects|requires) (\d+) arguments?, (?:but )?(\d+) (?:was |were )?provided", note):
-        return f"It takes {found[1]} arguments, and the call has {found[2]}."
+        return f"The function takes {found[1]} arguments, but the call has {found[2]}."
     if found := re.search(r"no known conversion for argument (\d+) from '(.*?)' to '(.*?)'", note):
-        return f"Argument {found[1]} is a {found[2]}, where it takes a {found[3]}."
+        return f"Argument {found[1]} is a {found[2]}, but the function takes a {found[3]}."
     if found := re.search(r"no known conversion from '(.*?)' to '(.*?)' for (\d+)\w+ argument", note):
-        return f"Argument {found[3]} is a {found[1]}, where it takes a {found[2]}."
+        return f"Argument {found[3]} is a {found[1]}, but the function takes a {found[2]}."
     if found := re.search(r"couldn't (?:deduce|infer) template (?:parameter|argument) '(\w+)'", note):
-        return f"{found[1]} does not follow from the arguments: write it in angle brackets after the function's name."
+        return f"{found[1]} cannot be deduced from the arguments: write it in angle brackets after the function's name."
     if found := re.search(r"(\d+)\w+ argument \('(.*?)'\) would lose const qualifier", note):
         kind = found[2].removesuffix("const")
-        return f"Argument {found[1]} is a {kind}, where it takes a pointer to data that are not const."
+        return f"Argument {found[1]} is a {kind}, but the function takes a pointer to data that is not const."
     if found := re.search(r"deduced conflicting types for parameter '(\w+)' \('(.*?)' (?:and|vs\.) '(.*?)'\)", note):
         return f"{found[1]} cannot be {found[2]} for one argument and {found[3]} for another."
     return ""

@@ -39,12 +39,12 @@ class Module(msgspec.Struct, frozen=True):
 
 @dataclass
 class Answer:
-    """All that is known after a request."""
+    """The reply to a request; incomplete if the process ended early."""
 
     module: Module | None
-    """None if the import of the learner's file did not end."""
+    """None if the import of the learner's file did not finish."""
     steps: list[Step]
-    """The steps that ended, first that of creating the object."""
+    """The finished steps. The first one creates the object."""
     ended: Ended | None
     """The reason why the process ended early, if it did."""
     printed: str

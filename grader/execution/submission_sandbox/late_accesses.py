@@ -161,7 +161,7 @@ class _Instruction(NamedTuple):
     changed: frozenset[str]  # the registers that the instruction changes
     sets: str  # the register that receives a known value, which is in `copies` or `address`
     copies: str  # the source of the value: a register, a number as "$24", or a place in the frame as "-24"
-    address: _Place | None  # the address that the register receives
+    address: _Place | None  # the value if it is an address, as from lea
     spills: str  # the register that the instruction stores in the frame
     slot: int  # the offset in the frame where it is stored
 

@@ -39,7 +39,7 @@ def default_notice(text: str) -> None:
 
 
 def progress_notice(text: str) -> None:
-    """Print a notice that is useful only while one waits: on standard error if it is a terminal.
+    """Print a notice that matters only during a wait, if standard error is a terminal.
 
     In a notebook or a log, the notice would become part of the outputs.
     """

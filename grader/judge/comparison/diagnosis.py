@@ -312,7 +312,8 @@ def diagonal(scene: Scene) -> Diagnosis | None:
         regions = [("on_diagonal", offset == low, low)]
     else:
         regions = [("above_diagonal", offset >= low, low - 1), ("below_diagonal", offset <= high, high + 1)]
-    # Errors in the same columns of every row, or in the same rows, are no diagonal, even if one of a short output fits.
+    # Errors in the same columns of every row, or in whole rows, are not reported as a diagonal. In a small output they
+    # may lie on one side of a diagonal by chance.
     places = scene.wrong.reshape(-1, rows, columns).any(dim=0)
     in_columns, in_rows = int(places.any(dim=0).sum()) / columns, int(places.any(dim=1).sum()) / rows
     for kind, region, bound in regions:

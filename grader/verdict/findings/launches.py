@@ -40,7 +40,7 @@ _CORRECTIONS = (
     ("the grid is too large", "Launch fewer blocks, and let each process several elements in a loop."),
     ("too much dynamic shared memory", "Pass fewer bytes as the third argument of <<<...>>>, or raise the limit."),
 )
-"""The corrections of a launch, by the start of the reason for which it fails."""
+"""How to correct a launch, for each reason why it fails. A reason begins with the first text of a pair."""
 
 
 def _correction(finding: Finding) -> str:
@@ -49,7 +49,7 @@ def _correction(finding: Finding) -> str:
         return "Correct the argument that the message is about."
     return next(
         (correction for reason, correction in _CORRECTIONS if payload.reason.startswith(reason)),
-        "Correct the argument of the launch that this message is about.",
+        "Correct the launch argument that this message names.",
     )
 
 
@@ -66,7 +66,7 @@ KINDS = (
     synccheck(
         name="default_stream",
         title="work on the default stream",
-        text="{call} uses the default stream instead of the stream that the launcher was given{where}",
+        text="{call}{where} uses the default stream instead of the launcher's stream",
         why="The caller waits only for its own stream, and may read outputs before they are written.",
         fix="Pass the launcher's stream: kernel<<<grid, block, shared_bytes, stream>>>(...), "
         "cudaMemsetAsync(..., stream).",
@@ -76,7 +76,7 @@ KINDS = (
     synccheck(
         name="event_not_recorded",
         title="wait for an event that was never recorded",
-        text="{call} returns at once: the event has not been recorded{where}",
+        text="{call}{where} returns at once: the event was never recorded",
         why="A wait for an event that was never recorded does not wait at all.",
         fix="Call cudaEventRecord(event, stream) after the work to wait for, then cudaStreamWaitEvent.",
         look="the wait for an event that was never recorded",

@@ -46,7 +46,7 @@ class UnwrittenElements(Payload, tag="UnwrittenElements"):
 
 
 def _is_local_variable(memory: Memory) -> bool:
-    """Return whether memory is a thread's variable that is no array, of which only the bounds were checked."""
+    """Return whether memory is a local variable that is not an array. The report has neither its name nor its size."""
     return memory.kind == "local" and not memory.name
 
 

@@ -1,4 +1,4 @@
-"""Describes bars of the stage *efficient*, and time limits of the stage *fast*, in words."""
+"""Describes bars (limits on counters, in the stage *efficient*) and time limits (in the stage *fast*) in words."""
 
 from __future__ import annotations
 

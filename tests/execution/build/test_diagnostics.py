@@ -199,14 +199,14 @@ def test_advice_is_beside_its_error_and_is_given_once() -> None:
     [
         ("if i < n: x[i] = 0", "expected '(' before 'i'", "if (i < n) { ... }"),
         ("for i in range(n):", "expected '(' after 'for'", "for (int i = 0; i < n; ++i) { ... }"),
-        ("# guard", "invalid preprocessing directive #guard", "A comment of C++ begins with //"),
+        ("# guard", "invalid preprocessing directive #guard", "A C++ comment begins with //"),
         ("i = threadIdx.x;", "use of undeclared identifier 'i'", "Declare i with its type"),
         ("y = torch::exp(x);", "'torch' has not been declared", "A kernel cannot use torch"),
         ("out = a + b;", "invalid operands of types 'float*' and 'float*' to binary 'operator+'", "out[i] = a[i]"),
         ("out = a + b;", "invalid operands to binary expression ('float *' and 'float *')", "out[i] = a[i]"),
         ("y = x ** 2;", "invalid type argument of unary '*' (have 'int')", "write x * x, or powf(x, y)"),
         ("y = x ** 2;", "indirection requires pointer operand ('int' invalid)", "write x * x, or powf(x, y)"),
-        ("bool a = True;", "use of undeclared identifier 'True'; did you mean 'true'?", "C++ writes true."),
+        ("bool a = True;", "use of undeclared identifier 'True'; did you mean 'true'?", "In C++, write true."),
         ("float m = -inf;", "'inf' was not declared in this scope; did you mean 'ynf'?", "Infinity is INFINITY"),
         ("x[i][j] = 0;", "invalid types 'float[int]' for array subscript", "at [row * cols + col]"),
         ("x[i][j] = 0;", "subscripted value is not an array, pointer, or vector", "at [row * cols + col]"),
@@ -315,13 +315,13 @@ def test_real_compilers(compiler, code, line, column, says, tmp_path):
 
 
 WRONG_CALLS = [
-    ("template <int N> void add(const float* x, float* out);", "add(x, out)", "N does not follow from the arguments"),
+    ("template <int N> void add(const float* x, float* out);", "add(x, out)", "N cannot be deduced from the arguments"),
     (
         "template <typename T> void add(const T* x, T* out);",
         "add(out, x)",
         "T cannot be float for one argument and const",
     ),
-    ("template <typename T> void add(const T* x, T* out);", "add(x)", "It takes 2 arguments, and the call has 1."),
+    ("template <typename T> void add(const T* x, T* out);", "add(x)", "takes 2 arguments, but the call has 1."),
     ("void add(const float* x, float* out);", "add(out, x)", "ument"),
 ]
 
@@ -341,7 +341,7 @@ def test_a_call_with_wrong_arguments_names_the_definition(
 
 
 @pytest.mark.parametrize("compiler", available_cxx(), ids=str)
-def test_a_missing_quotation_mark_is_no_missing_bracket(compiler: Compiler, tmp_path: Path) -> None:
+def test_a_missing_quotation_mark_is_not_reported_as_a_missing_bracket(compiler: Compiler, tmp_path: Path) -> None:
     code = 'int printf(const char*, ...);\nvoid go(int n) {\n    printf("%d\\n, n);\n}\n'
     (tmp_path / "kernel.cpp").write_text(f'#line 1 "relu.cu"\n{code}')
     done = run_command(Command((*compiler.command, "-std=c++17", "-c", "kernel.cpp"), tmp_path))

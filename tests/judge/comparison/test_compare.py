@@ -280,7 +280,7 @@ def test_outputs_that_are_not_a_wrong_mask(wrong: torch.Tensor) -> None:
     assert "diagonal" not in text(judged(torch.where(wrong, 0.0, want), want))
 
 
-def test_a_row_like_several_others_is_in_no_wrong_place() -> None:
+def test_a_row_that_equals_several_others_is_not_reported_as_misplaced() -> None:
     want = reference(6, 40)
     want[2:] = want[2]
     got = want.clone()

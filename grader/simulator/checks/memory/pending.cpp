@@ -1,5 +1,5 @@
 // Checks that are completed only after an access: whether an unordered write changed the value, and whether the array
-// with an out-of-bounds index is a local array. Also reports accesses past a local variable that is no array.
+// with an out-of-bounds index is a local array. Also reports accesses past a local variable that is not an array.
 #include "checks/core/access.h"
 #include "checks/report/findings.h"
 #include "checks/core/hook_names.h"
@@ -164,7 +164,7 @@ void past_object(void* data, uintptr_t address, const void* code) {
     if (!current_thread || !current_thread->checks) return;
     ThreadState& thread = *state_of(*current_thread);
     settle(thread, 0, nullptr);
-    // The address itself is checked where its memory has bounds.
+    // Accesses to shared and global memory are checked by their addresses.
     if (in_shared(*thread.block, address) || is_global(reinterpret_cast<const void*>(address))) return;
     auto& what = *static_cast<TypeMismatchData*>(data);
     Finding finding = finding_at(FindingKind::out_of_bounds, thread, code);
