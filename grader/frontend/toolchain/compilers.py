@@ -120,7 +120,9 @@ def _cxx(command: str, path: str) -> Compiler | None:
     family = "clang" if "clang" in text.lower() else "gcc"
     first = text.splitlines()[0] if text else ""
     version = re.search(r"\d+\.\d+(\.\d+)?", first.split(")")[-1] if family == "gcc" else first)
-    return Compiler(full, family, version.group() if version else "unknown", _identity(program, text))
+    # g++ begins its text with the name by which it is called. Under the name c++, it is the same compiler.
+    named = text.partition(" ")[2] if family == "gcc" else text
+    return Compiler(full, family, version.group() if version else "unknown", _identity(program, named))
 
 
 def find_nvcc(required: bool = True) -> Compiler | None:

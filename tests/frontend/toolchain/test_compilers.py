@@ -77,6 +77,12 @@ def test_another_version_is_another_identity(clean, tmp_path):
     assert find_cxx(first).identity != find_cxx(second).identity
 
 
+def test_another_name_is_the_same_identity(clean, tmp_path):
+    """CMake sets CXX to c++. With another identity, the whole simulator would be built once more."""
+    names = [script(tmp_path / name, 'echo "${0##*/} (Fake) 13.1.0"') for name in ("g++", "c++")]
+    assert len({find_cxx(name).identity for name in names}) == 1
+
+
 def test_no_nvcc(clean, tmp_path):
     clean.setenv("PATH", str(tmp_path))
     clean.setattr("grader.frontend.toolchain.compilers._nvcc_candidates", lambda: ["nvcc"])
