@@ -81,3 +81,10 @@ def test_an_access_past_a_local_variable_does_not_name_an_array() -> None:
     past = Finding(check="memcheck", kind="out_of_bounds", memory=Memory(kind="local", space="local"))
     assert findings.message(past) == "out-of-bounds access: access outside the bounds of a local variable"
     assert "elements in the variable" in findings.fix(past)
+
+
+def test_an_uninitialized_read_of_allocated_memory_asks_for_the_size_of_the_copy() -> None:
+    """A copy of n bytes in place of n elements leaves three quarters of the memory uninitialized."""
+    for kind, asks in (("cudaMalloc", True), ("tensor", False)):
+        read = Finding(check="initcheck", kind="uninitialized_read", memory=Memory(kind=kind, space="global"))
+        assert ("check that the size is in bytes" in findings.fix(read)) == asks

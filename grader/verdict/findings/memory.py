@@ -59,6 +59,11 @@ def _out_of_bounds(finding: Finding) -> str:
 
 
 def _out_of_bounds_fix(finding: Finding) -> str:
+    if finding.memory is None:
+        return (
+            "Look for a pointer to a shared array of another block or an earlier launch, or for an index far out of "
+            "range."
+        )
     if finding.memory is not None and finding.memory.kind == "dynamic shared":
         return (
             "The third argument of <<<grid, block, bytes>>> must cover all dynamic shared memory that the kernel uses."
@@ -96,7 +101,10 @@ def _uninitialized_copy(finding: Finding) -> str:
 def _uninitialized_read_fix(finding: Finding) -> str:
     if finding.memory is not None and finding.memory.space == "shared":
         return "Write every element of shared memory before a thread reads it, with a barrier between."
-    return "Write the element before a thread reads it, or clear scratch memory with cudaMemsetAsync."
+    fix = "Write the element before a thread reads it, or clear scratch memory with cudaMemsetAsync."
+    if finding.memory is not None and finding.memory.kind.startswith("cudaMalloc"):
+        fix += " If cudaMemcpy or cudaMemset fills the memory, check that the size is in bytes."
+    return fix
 
 
 def _uninitialized_read_why(finding: Finding) -> str:

@@ -279,7 +279,8 @@ Region* nearest_shared(BlockState& block, uintptr_t address) {
         uintptr_t end = region->base + region->bytes;
         if (address - region->base < region->bytes) return region;  // the access begins inside and crosses the end
         uintptr_t distance = address >= end ? address - end : region->base - address;
-        if (distance >= best_distance) continue;
+        // No access misses dynamic shared memory of 0 bytes by lying before it.
+        if (distance >= best_distance || (!region->bytes && address < end)) continue;
         best = region;
         best_distance = distance;
     }
