@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import signal
 from pathlib import Path
 
 from grader.execution.programs.execute import Outcome, signal_name
@@ -47,7 +48,13 @@ def ending(outcome: Outcome) -> str:
     said = _how(outcome)
     report = outcome.report
     if report is None:
-        return f"{said} It left no report, so nothing is known about its kernels."
+        said += " It left no report, so nothing is known about its kernels."
+        if outcome.status == 128 + signal.SIGABRT:
+            said += (
+                " If it corrupted the heap, look for a write past the end of host memory, such as a cudaMemcpy of more "
+                "bytes than malloc or new was asked for."
+            )
+        return said
     launches = words.count(report.totals.get("launches", 0), "launch", "launches")
     if outcome.checked or report.findings:
         found = words.count(len(report.findings), "finding") if report.findings else "no findings"

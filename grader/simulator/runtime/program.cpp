@@ -48,6 +48,7 @@ double timeout_seconds = 0;  // of GRADER_TIMEOUT
 timespec started;
 bool by_grader_run = false;
 volatile sig_atomic_t noted = 0;  // the program was told how to save time
+int ending_signal = 0;            // the signal that ends the program
 int waiting_signal = 0;           // a signal that arrived while a launch ran; 0: none
 const void* waiting_place = nullptr;
 
@@ -110,21 +111,45 @@ void leave_report(int signal, const void* place, const char* kernel, const char*
     unlink(path);
 }
 
-[[noreturn]] void end_by(int signal, const void* place, const char* kernel) {
-    alarm(longest_report_seconds);
-    leave_report(signal, place, kernel);
-    struct sigaction usual = {};
-    usual.sa_handler = SIG_DFL;
-    sigaction(signal, &usual, nullptr);
+void unblock(int signal) {
     sigset_t only;
     sigemptyset(&only);
     sigaddset(&only, signal);
     sigprocmask(SIG_UNBLOCK, &only, nullptr);
+}
+
+[[noreturn]] void die_of(int signal) {
+    struct sigaction usual = {};
+    usual.sa_handler = SIG_DFL;
+    sigaction(signal, &usual, nullptr);
+    unblock(signal);
     raise(signal);
     _exit(128 + signal);
 }
 
-void on_fault(int signal, siginfo_t*, void* context) { end_by(signal, place_in_program(context), ""); }
+void on_late_report(int) { die_of(ending_signal); }
+
+// Ends the process without a report if finding the place or writing the report blocks: glibc aborts with its lock held
+// when it finds the heap corrupted, and both need memory from the heap.
+void limit_report(int signal) {
+    ending_signal = signal;
+    struct sigaction late = {};
+    late.sa_handler = on_late_report;
+    sigaction(SIGALRM, &late, nullptr);
+    unblock(SIGALRM);  // it is blocked in on_timeout()
+    alarm(longest_report_seconds);
+}
+
+[[noreturn]] void end_by(int signal, const void* place, const char* kernel) {
+    limit_report(signal);
+    leave_report(signal, place, kernel);
+    die_of(signal);
+}
+
+void on_fault(int signal, siginfo_t*, void* context) {
+    limit_report(signal);
+    end_by(signal, place_in_program(context), "");
+}
 
 void on_request(int signal, siginfo_t*, void* context) {
     if (waiting_signal) return;
@@ -188,8 +213,7 @@ void set_from_variables() {
     configure("watchdog_seconds", timeout);
     struct sigaction action = {};
     action.sa_sigaction = on_timeout;
-    // SA_RESETHAND: the second SIGALRM, from alarm() in end_by(), ends the process if writing the report blocks.
-    action.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESTART | SA_RESETHAND);
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
     sigaction(SIGALRM, &action, nullptr);
     struct itimerval timer = {};
     timer.it_value.tv_sec = static_cast<time_t>(timeout_seconds);

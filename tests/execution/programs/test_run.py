@@ -64,6 +64,26 @@ def test_findings_are_kept_whatever_ends_a_program(endings: Path, how: str, stat
     assert outcome.exit_code == (status or 1)
 
 
+CORRUPTS_THE_HEAP = """#include <cstdlib>
+int main() {
+    const int n = 1 << 12;
+    float *x, *host = static_cast<float*>(malloc(n));
+    cudaMalloc(&x, n * sizeof(float));
+    cudaMemset(x, 0, n * sizeof(float));
+    cudaMemcpy(host, x, n * sizeof(float), cudaMemcpyDeviceToHost);
+    for (int i = 0; i < 64; ++i) host = static_cast<float*>(malloc(n * i));
+    return host == nullptr;
+}
+"""
+
+
+def test_a_program_that_corrupts_the_heap_ends_although_the_report_needs_memory(ran: Ran) -> None:
+    """Glibc aborts while it holds the lock of the heap, so writing the report would wait for it for ever."""
+    status, _, err = ran(CORRUPTS_THE_HEAP)
+    assert status == 128 + signal.SIGABRT
+    assert "It left no report" in err and "past the end of host memory" in err
+
+
 def stopped_at(place: str, program: Path, arguments: Sequence[str] = ()) -> Outcome:
     """Return the outcome of an endless program. On a busy machine, it gets more time to reach its loop."""
     for timeout in (0.5, 5, 50):
