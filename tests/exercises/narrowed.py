@@ -34,7 +34,7 @@ def narrowed_task(task: Exercise, mistake: Mistake) -> Exercise | None:
     named = [
         case for case in task.cases if case.name == mistake.case or (not mistake.case and case.name.lower() == says)
     ]
-    if not mistake.case:  # a name may also be a part of the text, or the other way around
+    if not mistake.case:  # the name may be a part of the text, or the text a part of the name
         named += [case for case in task.cases if _within(says, case.name.lower()) or _within(case.name.lower(), says)]
     if named and "efficient" not in mistake.stages:
         dtypes = named[0].dtypes or task.dtypes
