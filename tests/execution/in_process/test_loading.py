@@ -82,13 +82,12 @@ def test_a_miss_goes_through_load_inline_and_a_hit_does_not(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("folder", ["a folder with spaces", "Übung", "it's $HOME; (really)"])
-def test_torch_may_be_in_a_folder_with_any_name(tmp_path, folder):
+def test_torch_may_be_in_a_folder_with_any_name(tmp_path):
     """load_inline does not quote the path of torch's libraries.
 
     So the build passes the path of a symbolic link, which has no special characters.
     """
-    place = tmp_path / folder
+    place = tmp_path / "it's $HOME; (really) a folder for Übungen"
     place.mkdir()
     (place / "lib").symlink_to(Path(torch.__file__).parent / "lib")
     path = unseen(place / "add.cu", SOURCE)
