@@ -29,7 +29,7 @@ _DAY = re.compile(r"day\d+_")
 def is_of_one_student(path: Path) -> bool:
     """Return whether an archive has kernels in the course's layout, instead of a folder or archive per student."""
     with _opened(path) as archive:
-        return any(in_layout(name.partition("/")[0]) for name in archive.namelist()[:MOST_ENTRIES])
+        return any(in_layout(re.split(r"[/\\]", name, maxsplit=1)[0]) for name in archive.namelist()[:MOST_ENTRIES])
 
 
 def in_layout(name: str) -> bool:

@@ -192,7 +192,7 @@ def _of_class(folder: Path) -> list[Path]:
     Gradescope, macOS and Windows pack a class into one folder: its entries are returned if it holds several students.
     """
     paths = _visible(folder)
-    if len(paths) != 1 or paths[0].is_symlink() or not paths[0].is_dir():
+    if len(paths) != 1 or paths[0].is_symlink() or not paths[0].is_dir() or MOODLE.fullmatch(paths[0].name):
         return paths
     inside = _visible(paths[0])
     if _attachments(inside) or _moodle_parts(inside):
@@ -460,6 +460,7 @@ def _without_course(members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
     """Return the members without those of a copy of the course that are not exercises."""
     names = [member.filename.replace("\\", "/") for member in members]
     courses = tuple(name.removesuffix(COURSE) for name in names if name == COURSE or name.endswith(f"/{COURSE}"))
+    courses = courses[: MOST_ENTRIES + 1]  # the files COURSE are kept, so an archive with more of them is refused
     exercises = tuple(f"{course}exercises/" for course in courses)
     return [m for m, name in zip(members, names) if not name.startswith(courses) or name.startswith(exercises)]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import stat
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from grader.classroom.archives import COURSE
 from grader.classroom.session import Session
-from grader.classroom.submissions import MOST_ENTRIES, Submission, find_submissions
+from grader.classroom.submissions import MOST_ENTRIES, Submission, _without_course, find_submissions
 from grader.classroom.worker import in_utf8
 from grader.course import Course
 from grader.setup.errors import GraderError
@@ -45,6 +47,8 @@ def test_backslashes_in_names(tmp_path: Path) -> None:
     assert ann.student == "ann" and ann.kernels == {"hw/twice.cu": b"kernel"}
     (tmp_path / "class.zip").unlink()
     assert find_submissions(tmp_path)[0].kernels == {"hw/twice.cu": b"kernel"}
+    (tmp_path / "bob.zip").write_bytes(zip_of({"exercises\\day01_start\\twice.cu": "kernel"}))
+    assert [submission.student for submission in find_submissions(tmp_path / "bob.zip")] == ["bob"]
 
 
 def test_links_bombs_and_damage(tmp_path: Path) -> None:
@@ -327,6 +331,26 @@ def test_a_copy_of_the_course(tmp_path: Path) -> None:
     assert list(bob.kernels) == [f"ann-main/{kernel}"] and not bob.refused
 
 
+def test_many_copies_of_the_course_are_refused_in_linear_time() -> None:
+    """Count the comparisons of names: an archive of 20 MB has room for 160,000 copies of the course."""
+
+    class Name(str):
+        comparisons = 0
+
+        def replace(self, *_: object) -> str:
+            return self
+
+        def startswith(self, prefixes: tuple[str, ...], *_: object) -> bool:
+            Name.comparisons += len(prefixes)
+            return super().startswith(prefixes)
+
+    members = [zipfile.ZipInfo("x") for _ in range(4 * MOST_ENTRIES)]
+    for number, member in enumerate(members):
+        member.filename = Name(f"{number}/{COURSE}")
+    assert len(_without_course(members)) > MOST_ENTRIES  # the caller refuses that many
+    assert Name.comparisons <= 2 * (MOST_ENTRIES + 1) * len(members)
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_one_folder_with_the_whole_class(tmp_path: Path, packed: bool) -> None:
     """Read the students in the folder that Gradescope, macOS and Windows pack a class into."""
@@ -352,6 +376,8 @@ def test_one_folder_with_the_whole_class(tmp_path: Path, packed: bool) -> None:
     assert students("ann/day01_residual_add/twice.cu", "ann/day02_reductions/x.cu") == ["ann"]
     assert students("ann/exercises/day01/twice.cu", "ann/solutions/day01/twice.cu") == ["ann"]
     assert students("ann/twice/twice.cu") == ["ann"]
+    alone = "Ann_1_assignsubmission_file"
+    assert students(f"{alone}/src/twice.cu", f"{alone}/old/twice.cu") == [alone]
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ _BRANCH = re.compile(r"^[ \t]*#[ \t]*(?:if|el)", re.MULTILINE)
 _UNCLOSED = "missing terminating"
 _INTERNAL = re.compile(r"internal compiler error|PLEASE submit a bug report|died due to signal", re.IGNORECASE)
 _LONGEST = 2000
-"""The characters of an output line that are parsed; the rest is ignored, since a compiler may quote a long line."""
+"""The characters of an output line, or of a line of a kernel, that are parsed; the rest is ignored."""
 _GENERATED = ("kernel.cpp", "kernel.cu", "main.cpp", "cuda.cu")
 _QUOTES = str.maketrans({"‘": "'", "’": "'"})
 _OPENING = re.compile(r"`(?=\w[^`'\n]*')")
@@ -344,7 +344,7 @@ def _advice(error: CompilerMessage, simulated: bool) -> str:
         newer = "" if simulated else " With -std=c++20, g++ and nvcc do not require it everywhere."
         return f"Write typename before it.{newer}"
     if re.search("variable[- ]length array", error.message):
-        return _advice_on_size(error.source_line)
+        return _advice_on_size(error.source_line[:_LONGEST])
     if error.message.startswith(("no matching function for call", "invalid conversion from")):
         atomic = re.match(r"no matching function for call to '(atomic\w+)", error.message)
         return f"CUDA has no {atomic[1]} for these types." if atomic else _advice_on_arguments(error.notes)
@@ -394,7 +394,7 @@ _EXPRESSIONS = (
 
 def _advice_on_python(error: CompilerMessage, unknown: str) -> str:
     """Return how to write in C++ what the line says in Python."""
-    code = error.source_line.strip()
+    code = error.source_line[:_LONGEST].strip()
     if re.match(r"expected '\(' ", error.message) and (word := re.match(r"(if|while|for)\b", code)):
         example = {"for": "for (int i = 0; i < n; ++i) { ... }"}.get(word[1], f"{word[1]} (i < n) {{ ... }}")
         return f"C++ needs parentheses, and braces in place of the colon: {example}"

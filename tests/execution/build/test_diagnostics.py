@@ -224,6 +224,13 @@ def test_python_in_a_kernel_gets_advice(line: str, message: str, advice: str) ->
     assert advice in problem.hint and "-Werror" not in problem.message
 
 
+def test_only_the_beginning_of_a_long_line_is_parsed_for_advice() -> None:
+    """Bound the time: some patterns take quadratic time on a line of a million characters."""
+    line = "x; " * 1000 + "k<n><<<1, 2>>>();"
+    message = "insufficient contextual information to determine type"
+    assert not explain(f"relu.cu:1:1: error: {message}\n", PATH, f"{line}\n", None, GXX).hint
+
+
 @pytest.mark.parametrize("line", ["#pragmas once", "if (i == n) return;", "y = *n;"])
 def test_other_lines_get_no_advice_about_python(line: str) -> None:
     message = "'i' was not declared" if "i" in line else "invalid type argument of unary '*' (have 'int')"
