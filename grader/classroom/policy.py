@@ -134,9 +134,13 @@ class Policy:
 
     def row_of(self, student: str) -> str:
         """Return the name of a student in ``times``."""
-        found = MOODLE.match(student)
-        names = [*_names(student), *([f"Group {found['name']}"] if found else [])]
-        names += [f"Participant {int(found['number'])}"] if found and found["number"] else []
+        names = list(_names(student))
+        if found := MOODLE.match(student):
+            names.append(f"Group {found['name']}")
+            groups = [name.removeprefix("Group ") for name in self.times if name.startswith("Group ")]
+            # With groups, the number is a participant's only before Moodle 4.1, which wrote GROUP-NAME_NUMBER.
+            if found["number"] and (not groups or found["name"].startswith(tuple(f"{group}-" for group in groups))):
+                names.append(f"Participant {int(found['number'])}")
         return next((name for name in names if name in self.times), student)
 
     def maxima(self, points: Mapping[str, float]) -> dict[str, float]:

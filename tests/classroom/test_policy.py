@@ -155,6 +155,10 @@ def test_times_of_groups_in_moodles_worksheet(course: Course, tmp_path: Path) ->
         for student in ("Team A_102_assignsubmission_file", "Team B_101_assignsubmission_file")
     }
     assert list(late_of.values()) == [1, 0]
+    before_moodle_4_1, unknown = "Team B-Bob Ray_102_assignsubmission_file_", "Team C_101_assignsubmission_file"
+    assert policy.row_of(before_moodle_4_1) == "Participant 102"
+    with pytest.raises(GraderError, match="has no row for 'Team C_101_assignsubmission_file'"):
+        policy.check_class([before_moodle_4_1, unknown])
 
 
 def test_points_for_fast_are_earned_on_a_gpu_alone(tmp_path: Path) -> None:
