@@ -177,12 +177,16 @@ def _only_special_cases(stage: Stage, failing: Sequence[CaseResult]) -> str:
     if not ordinary or not all(case.passed for case in ordinary) or not all(map(_is_special, failing)):
         return ""
     first = failing[0]
-    if first.special_values:
-        return (
-            f"the values of {words.listed(first.special_values)} in '{first.name}': every case with ordinary values "
-            "passes"
-        )
-    return f"the alignment of {words.listed(first.special_offsets)} in '{first.name}': every aligned case passes"
+    values = all(case.special_values for case in failing)
+    offsets = all(case.special_offsets for case in failing)
+    if first.special_values and not offsets:
+        special = f"the values of {words.listed(first.special_values)}"
+    else:
+        special = f"the alignment of {words.listed(first.special_offsets)}"
+    ordinary_case = (
+        "aligned case" if offsets else "case with ordinary values" if values else "aligned case with ordinary values"
+    )
+    return f"{special} in '{first.name}': every {ordinary_case} passes"
 
 
 def _is_special(case: CaseResult) -> bool:
