@@ -23,6 +23,9 @@ SIM_ALWAYS_INLINE bool is_local(const ThreadState& thread, uintptr_t address) {
 }
 
 // --- lookup.cpp ---
+// Returns whether the address is in a read-only segment, where compilers put constant tables. Writable segments belong
+// to the host, the simulator, or a __device__ variable that the access missed.
+bool is_table(ThreadState& thread, uintptr_t address);
 // Prepares the site for an access that it does not expect: the address is elsewhere, another thread is at the site, or
 // its log is full. Returns null when nothing is left to do: the address is invalid, or local.
 AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2);

@@ -67,24 +67,6 @@ Region* missed_variable(uintptr_t address) {
     return best ? find_region(reinterpret_cast<uintptr_t>(best->base)) : nullptr;
 }
 
-// Returns whether the address is in a read-only segment, where compilers put constant tables. Writable segments belong
-// to the host, the simulator, or a __device__ variable that the access missed.
-bool is_table(ThreadState& thread, uintptr_t address) {
-    WorkerState& worker = *thread.worker;
-    if (address - worker.tables.base < worker.tables.bytes) return !in_zone(reinterpret_cast<const void*>(address));
-    if (address - worker.virtual_tables.base < worker.virtual_tables.bytes) return true;
-    // No library is in the arena or in shared memory. A search for each read out of bounds there would take most of the
-    // time of the launch.
-    ArenaRange arena = arena_range();
-    if (address - reinterpret_cast<uintptr_t>(arena.base) < arena.bytes) return false;
-    if (owner_of_shared(*thread.block, address)) return false;
-    Segment segment = {};
-    if (!find_segment(address, &segment)) return false;
-    if (segment.writable || in_zone(reinterpret_cast<const void*>(address))) return false;
-    (segment.sealed ? worker.virtual_tables : worker.tables) = segment;
-    return true;
-}
-
 void report(ThreadState& thread, const AccessSite& site, FindingKind kind, Access access, unsigned size_log2,
             uintptr_t address, const Region* region) {
     Finding finding = finding_at(kind, thread, site.address);
@@ -230,6 +212,22 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
 }
 
 }  // namespace
+
+bool is_table(ThreadState& thread, uintptr_t address) {
+    WorkerState& worker = *thread.worker;
+    if (address - worker.tables.base < worker.tables.bytes) return !in_zone(reinterpret_cast<const void*>(address));
+    if (address - worker.virtual_tables.base < worker.virtual_tables.bytes) return true;
+    // No library is in the arena or in shared memory. A search for each read out of bounds there would take most of the
+    // time of the launch.
+    ArenaRange arena = arena_range();
+    if (address - reinterpret_cast<uintptr_t>(arena.base) < arena.bytes) return false;
+    if (owner_of_shared(*thread.block, address)) return false;
+    Segment segment = {};
+    if (!find_segment(address, &segment)) return false;
+    if (segment.writable || in_zone(reinterpret_cast<const void*>(address))) return false;
+    (segment.sealed ? worker.virtual_tables : worker.tables) = segment;
+    return true;
+}
 
 AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2) {
     for (;;) {

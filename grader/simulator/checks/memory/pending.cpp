@@ -164,8 +164,8 @@ void past_object(void* data, uintptr_t address, const void* code) {
     if (!current_thread || !current_thread->checks) return;
     ThreadState& thread = *state_of(*current_thread);
     settle(thread, 0, nullptr);
-    // Accesses to shared and global memory are checked by their addresses.
-    if (in_shared(*thread.block, address) || is_global(reinterpret_cast<const void*>(address))) return;
+    // Other accesses are checked by their addresses.
+    if (!is_local(thread, address) && !is_table(thread, address)) return;
     auto& what = *static_cast<TypeMismatchData*>(data);
     Finding finding = finding_at(FindingKind::out_of_bounds, thread, code);
     finding.set_access(what.kind == 1 ? Access::write : Access::read, 0, &unknown_local, 0);

@@ -12,7 +12,7 @@
 #include "sim/warp.h"
 
 #ifndef SIM_INLINE
-#define SIM_INLINE __attribute__((always_inline)) inline
+#define SIM_INLINE __attribute__((always_inline, no_sanitize("object-size"))) inline
 #endif
 
 // A default argument that receives the line of the call.

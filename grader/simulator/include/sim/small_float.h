@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-#define SIM_INLINE __attribute__((always_inline)) inline
+#define SIM_INLINE __attribute__((always_inline, no_sanitize("object-size"))) inline
 // Functions with SIM_OUTLINE are not inlined, because kernels may use hundreds of conversions, and g++ needs
 // milliseconds for each inlined copy. The functions take and return values, so they have no accesses that the checks
 // should see.
