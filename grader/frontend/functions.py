@@ -143,7 +143,8 @@ def collect(source: Source, tokens: Sequence[Token]) -> Declarations:
         elif text == ";":
             declaration = tokens[start:i]
             spend(source, tokens[i], len(declaration) + len(scopes))
-            if not _function(tokens, range(start, i), range(i, i), scopes, found.functions) and not _owner(scopes):
+            in_class = bool(scopes) and scopes[-1].kind == "class"
+            if not _function(tokens, range(start, i), range(i, i), scopes, found.functions) and not in_class:
                 found.host_variables.update((_namespace(scopes), name) for name in _host_variables(declaration))
                 found.device_variables.update(_device_variables(declaration))
             i += 1
