@@ -39,7 +39,8 @@ bool reports(Grid& grid, const char* array, uint16_t index_info, uintptr_t index
     sim::current_thread = thread.thread;
     __wrap___ubsan_handle_out_of_bounds(&data, index);
     sim::current_thread = nullptr;
-    CHECK(thread.pending && finding_count() == 0);
+    CHECK(finding_count() == 0);
+    if (!thread.pending) return false;
     settle(thread, reinterpret_cast<uintptr_t>(grid.shared(0)),
            static_cast<const char*>(thread.extras->index.code_address) + 1);
     CHECK(!thread.pending);
@@ -96,7 +97,7 @@ CASE(out_of_bounds_index_is_reported_once_with_its_place) {
     CHECK_EQUAL(finding_count(), 1);
 }
 
-CASE(index_of_an_array_of_one_element_is_checked_by_its_address) {
+CASE(index_of_an_array_of_one_element_is_not_checked) {
     for (const char* array : {"'float[1]'", "'float [0]'", "'float [1][4]'"}) {
         Grid grid(1, 32);
         CHECK(!reports(grid, array, info(5, with_sign), 8));

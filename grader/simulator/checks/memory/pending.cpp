@@ -85,7 +85,6 @@ void settle_writes(ThreadState& thread, bool final) {
 void settle_index(ThreadState& thread, uintptr_t address, const void* code) {
     ptrdiff_t after = static_cast<const char*>(code) - static_cast<const char*>(thread.extras->index.code_address);
     bool followed = code && after > 0 && after < 512;
-    if (followed && may_be_longer(thread.extras->index.type)) return;
     report_index(thread);
     const void* data = reinterpret_cast<const void*>(address);
     if (!followed || !(in_shared(*thread.block, address) || is_global(data))) kill_launch(cudaErrorIllegalAddress);
@@ -153,8 +152,8 @@ void index_out_of_bounds(void* data, uintptr_t index, const void* code) {
     if (!current_thread || !current_thread->checks) return;
     ThreadState& thread = *state_of(*current_thread);
     ThreadExtras& extras = extras_of(thread);
-    if (extras.has_index) return;
     auto& what = *static_cast<OutOfBoundsData*>(data);
+    if (extras.has_index || may_be_longer(what.array->name)) return;
     extras.index = {code, index_value(*what.index, index), what.array->name};
     extras.has_index = true;
     thread.pending = true;

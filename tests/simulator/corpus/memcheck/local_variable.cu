@@ -83,6 +83,9 @@ __global__ void parts(const float* x, float* out, int n) {
     __shared__ int words[129];
     List* list = reinterpret_cast<List*>(words);
     if (threadIdx.x == 0) list->length = 128;
+    float* slot = &list->values[threadIdx.x];
+    __syncthreads();
+    *slot = 0;
     list->values[threadIdx.x] = sum;
     __syncthreads();
     out[i] = list->values[127 - threadIdx.x] + list->length;
