@@ -16,6 +16,7 @@ cannot be simulated causes a :class:`RewriteError`, which names the construct an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,7 +43,7 @@ from grader.frontend.polls import polls
 from grader.frontend.ptx_instructions import architecture_for
 from grader.frontend.region import ON_HOST, Region
 from grader.frontend.shared_arrays import SharedArrays
-from grader.frontend.tokens import Source, Token, closing
+from grader.frontend.tokens import Source, Token, closing, join
 
 __all__ = ["RewriteError", "rewrite"]
 
@@ -140,6 +141,11 @@ def _of_a_class(tokens: Sequence[Token], i: int) -> bool:
     """Return whether the name at ``i`` is a member of an object or class template: after ``.``, ``->`` or ``>::``."""
     before = [token.text for token in tokens[max(0, i - 2) : i]]
     return before[-1:] in (["."], ["->"]) or before == [">", "::"]
+
+
+def _line(tokens: Sequence[Token]) -> str:
+    """Return tokens as text on one line. The line breaks in string literals are left out."""
+    return re.sub(r"\\?\n", "", join(tokens))
 
 
 class _RegionRewriter:
@@ -340,10 +346,16 @@ class _RegionRewriter:
         if i < self.host_end:
             return close + 1  # host code
         self.region.refuse_directives(tokens[i].start, tokens[close].end, "an asm statement")
-        statement = self.asm_macros.expanded(tokens[paren + 1 : close], self.region.parameters)
+        statement = tokens[paren + 1 : close]
+        expanded = self.asm_macros.expanded(statement, self.region.parameters)
         try:
-            call = ptx_asm.translate(statement, self.source.architecture)
+            call = ptx_asm.translate(expanded, self.source.architecture)
         except ptx_asm.UnknownPtx as problem:
             raise self.source.error(tokens[i], str(problem), problem.hint) from None
+        if [token.text for token in expanded] != [token.text for token in statement]:
+            # A header or a pragma may define a macro again. The compiler checks that it expands the same macros.
+            call = (
+                f"do {{ SIM_SAME_TEXT(SIM_TEXT({_line(statement)}), SIM_TEXT({_line(expanded)})); {call}; }} while (0)"
+            )
         self.region.replace(tokens[i].start, tokens[close].end, call)
         return close + 1

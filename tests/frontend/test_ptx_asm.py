@@ -1,10 +1,16 @@
 """Inline PTX: each instruction becomes a C++ call with its operands."""
 
+import contextlib
+from pathlib import Path
+
 import pytest
 
+from grader import load_kernel
 from grader.frontend import ptx_asm
 from grader.frontend.ptx_asm import _Operand, _Ptx
 from grader.frontend.rewrite import RewriteError, rewrite
+from grader.frontend.toolchain.compilers import Compiler, available_cxx
+from grader.setup.errors import BuildError
 
 
 def asm(statement: str) -> str:
@@ -24,7 +30,30 @@ def test_macros_of_the_file_are_expanded():
         '#define NAMES "%0, %1"\n#define PAIR(i) "=f"(d[i]), "=f"(d[i + 1])\n'
         '__device__ void f(float* d) { asm("ld.global.v2.f32 {" NAMES "}, [%2];" : PAIR(2) : "l"(p)); }\n'
     ).text
-    assert "{ ::sim::ptx::load<::sim::ptx::Global, float>((p), (d[2]), (d[2+1])); }" in text
+    assert "; ::sim::ptx::load<::sim::ptx::Global, float>((p), (d[2]), (d[2+1])); }" in text
+
+
+@pytest.mark.parametrize("compiler", available_cxx(), ids=str)
+@pytest.mark.parametrize(
+    ("define", "refused"),
+    [
+        ('#define OP "add"', False),
+        ('#define OP "add"\n#/**/undef/**/OP\n#/**/define/**/OP/**/"mul"', True),
+        ('#define OP "add"\n%:undef OP\n%:define OP "mul"', True),
+        ('#define OP PRIX8\n#define PRIX8 "add"\n#include <cinttypes>', True),
+    ],
+    ids=["one definition", "comments in directives", "digraphs", "header"],
+)
+def test_the_compiler_expands_the_same_macros(compiler: Compiler, define: str, refused: bool, tmp_path: Path) -> None:
+    """Otherwise a file could show another instruction to the simulator than to nvcc."""
+    (tmp_path / "k.cu").write_text(
+        f"{define}\n__global__ void f(float* d) {{\n"
+        '    if (d) asm(OP ".f32 %0, %1, %1;" : "=f"(*d) : "f"(*d)); else return;\n}\n'
+        'extern "C" void g(float* d, cudaStream_t stream) { f<<<1, 1, 0, stream>>>(d); }\n'
+    )
+    expected = pytest.raises(BuildError, match="several definitions") if refused else contextlib.nullcontext()
+    with expected:
+        load_kernel(tmp_path / "k.cu", compiler=compiler.path)
 
 
 def test_a_parameter_hides_a_macro_and_a_macro_holds_from_its_definition_on():

@@ -28,8 +28,25 @@
 #include "sim/shared.h"
 #include "sim/tensor_core.h"
 
+// The text of an asm statement after the compiler's expansion of macros.
+#define SIM_SPELLED(...) #__VA_ARGS__
+#define SIM_TEXT(...) SIM_SPELLED(__VA_ARGS__)
+#define SIM_SAME_TEXT(statement, expanded)                                    \
+    constexpr bool sim_expanded = ::sim::ptx::same_text(statement, expanded); \
+    static_assert(sim_expanded, "a macro in this asm statement has several definitions: give it its own name")
+
 namespace sim {
 namespace ptx {
+
+// Returns whether two texts differ in blanks only.
+constexpr bool same_text(const char* first, const char* second) {
+    for (;; ++first, ++second) {
+        while (*first == ' ') ++first;
+        while (*second == ' ') ++second;
+        if (*first != *second) return false;
+        if (!*first) return true;
+    }
+}
 
 // ----------------------------------------------------------------------------------------------------------- operands
 
