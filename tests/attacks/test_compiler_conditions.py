@@ -24,6 +24,8 @@ from grader.simulator.library import INCLUDE_DIRS
         ("#if defined threadIdx\n#endif", "threadIdx"),
         ("#ifndef cudaDevicePropDontCare\n#endif", "cudaDevicePropDontCare"),
         ("#if /* a comment */ SIM_SM\n#endif", "SIM_SM"),
+        ("#/**/ifdef __SANITIZE_THREAD__\n#endif", "__SANITIZE_THREAD__"),
+        ("#\\\nifdef threadIdx\n#endif", "threadIdx"),
         ('#if __has_include("sim/dim.h")\n#endif', "__has_include"),
         ("#ifdef _GLIBCXX_VECTOR\n#endif", "_GLIBCXX_VECTOR"),
         ("int x = __COUNTER__;", "__COUNTER__"),

@@ -52,7 +52,7 @@ def differing_name(source: Source, include_dirs: tuple[Path, ...]) -> str:
 
 def _words_of_conditions(source: Source) -> Iterator[str]:
     for directive in source.directives:
-        if directive.name in _CONDITIONS:
+        if directive.name in _CONDITIONS or not directive.name:  # the name in #/**/if is a part of the text
             yield from re.findall(r"\b[A-Za-z_]\w*", _COMMENT.sub(" ", directive.text))
 
 
