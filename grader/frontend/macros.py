@@ -69,7 +69,9 @@ class Expander:
                 end = close + 1
                 self._spend(end - i, inside)
             given = {name: list(self._expand(a, inside)) for name, a in zip(macro.parameters or (), arguments)}
-            self._spend(sum(len(given[word.text]) if word.text in given else 1 for word in macro.body), inside)
+            # Long string literals count more.
+            work = sum(len(given[w.text]) if w.text in given else 1 + len(w.text) // 4 for w in macro.body)
+            self._spend(work, inside)
             body: list[Token] = []
             for word, place in zip(macro.body, _places(macro.body, token.start)):
                 body += given.get(word.text, [Token(word.kind, word.text, place, place + 1)])
