@@ -43,7 +43,7 @@ from grader.frontend.polls import polls
 from grader.frontend.ptx_instructions import architecture_for
 from grader.frontend.region import ON_HOST, Region
 from grader.frontend.shared_arrays import SharedArrays
-from grader.frontend.tokens import Source, Token, closing, join
+from grader.frontend.tokens import Source, Token, closing
 
 __all__ = ["RewriteError", "rewrite"]
 
@@ -144,8 +144,8 @@ def _of_a_class(tokens: Sequence[Token], i: int) -> bool:
 
 
 def _line(tokens: Sequence[Token]) -> str:
-    """Return tokens as text on one line. The line breaks in string literals are left out."""
-    return re.sub(r"\\?\n", "", join(tokens))
+    """Return tokens as text on one line, with blanks between them. The line breaks in string literals are left out."""
+    return re.sub(r"\\?\n", "", " ".join(token.text for token in tokens))
 
 
 class _RegionRewriter:

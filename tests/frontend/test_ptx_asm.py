@@ -48,7 +48,7 @@ def test_the_compiler_expands_the_same_macros(compiler: Compiler, define: str, r
     """Otherwise a file could show another instruction to the simulator than to nvcc."""
     (tmp_path / "k.cu").write_text(
         f"{define}\n__global__ void f(float* d) {{\n"
-        '    if (d) asm(OP ".f32 %0, %1, %1;" : "=f"(*d) : "f"(*d)); else return;\n}\n'
+        '    if (d) asm("" OP ".f32 %0, %1, %1;" : "=f"(*d) : "f"(*d)); else return;\n}\n'
         'extern "C" void g(float* d, cudaStream_t stream) { f<<<1, 1, 0, stream>>>(d); }\n'
     )
     expected = pytest.raises(BuildError, match="several definitions") if refused else contextlib.nullcontext()
