@@ -39,6 +39,17 @@ def read_table(path: Path, columns: Sequence[str], hint: str) -> list[list[str]]
     return [row + [""] * (width - len(row)) for row in rows]
 
 
+def number_in(text: str) -> float | None:
+    """Return a number with a decimal point or comma; None for other text. The other mark may separate thousands."""
+    marks = [character for character in text if character in ".,"]
+    if marks:
+        text = text.replace("," if marks[-1] == "." else ".", "").replace(marks[-1], ".")
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def table(rows: Iterable[Iterable[str]]) -> str:
     """Return the content of a CSV file with these rows. Each cell is quoted."""
     text = io.StringIO()

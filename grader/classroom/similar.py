@@ -1,11 +1,11 @@
 """Detection of nearly identical submissions, regardless of names, comments and whitespace.
 
 A file becomes the set of its k-grams (k consecutive tokens), in which all names are equal. Code of the course is left
-out: the skeleton, and the lessons' kernels and headers, from which students start (up to 73 % of a solution). The
-similarity of two files is the share of the smaller set that is also in the other. Adding code to a copy therefore does
-not lower the similarity. Two files are not compared if one is more than twice as large as the other. Classes are small,
-so all k-grams are kept, whereas large collections keep a sample of them (Schleimer, Wilkerson and Aiken, Winnowing:
-Local Algorithms for Document Fingerprinting, 2003).
+out: the skeleton, and the lessons' kernels and headers, from which students start. The similarity of two files is the
+share of the smaller set that is also in the other. Adding code to a copy therefore does not lower the similarity. Two
+files are not compared if one is more than twice as large as the other. Classes are small, so all k-grams are kept,
+whereas large collections keep a sample of them (Schleimer, Wilkerson and Aiken, Winnowing: Local Algorithms for
+Document Fingerprinting, 2003).
 
 Short kernels are naturally similar, and students who talk to each other write similar code. A pair is a hint, never a
 proof.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.cells import no_formula
-from grader.classroom.csv_files import read_csv
+from grader.classroom.csv_files import number_in, read_csv
 from grader.classroom.result import StudentResult
 from grader.classroom.similar import Pair
 from grader.classroom.tables import write_csv, write_grades, write_similar
@@ -67,3 +67,11 @@ def test_separators_of_other_locales_begin_no_cell(tmp_path: Path) -> None:
 def test_tables_that_excel_writes(tmp_path: Path, text: str, encoding: str) -> None:
     (tmp_path / "x.csv").write_bytes(text.encode(encoding))
     assert read_csv(tmp_path / "x.csv", "") == [["student", "submitted"], ["Lee, Zoë", "1;2"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("10.50", 10.5), ("10,50", 10.5), ("1,000.00", 1000), ("1.000,00", 1000), ("12", 12), ("-", None), ("", None)],
+)
+def test_numbers_of_learning_platforms(text: str, number: float | None) -> None:
+    assert number_in(text) == number

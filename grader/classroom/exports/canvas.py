@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from grader.classroom.csv_files import read_table, table
+from grader.classroom.csv_files import number_in, read_table, table
 from grader.classroom.exports.feedback import Export, feedback_file, gradable
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import Grade
@@ -48,7 +48,8 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
     for row in rows[1:]:
         if row[0].strip() == "Points Possible":
             _fits(row[column], book, head[column])
-            written.append([*(row[index] for index in kept), row[column].replace(",", ".")])
+            possible = number_in(row[column])
+            written.append([*(row[index] for index in kept), row[column] if possible is None else f"{possible:.2f}"])
             continue
         number, name = row[identifier].strip(), row[login].strip() if login >= 0 else ""
         if number in by_key and name in by_key:
@@ -130,11 +131,8 @@ def _assignment(head: list[str], wanted: str, path: Path) -> int:
 
 
 def _fits(possible: str, book: GradeBook, assignment: str) -> None:
-    try:
-        most = float(possible.replace(",", "."))
-    except ValueError:
-        return
-    if most != book.maximum:
+    most = number_in(possible)
+    if most is not None and most != book.maximum:
         raise GraderError(
             f"{assignment} has {most:g} points in Canvas, but the class was graded out of {book.maximum:g}",
             "Set the assignment's points in Canvas, or [points] in the instructor's file, and try again.",

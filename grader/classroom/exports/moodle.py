@@ -19,7 +19,7 @@ import re
 from pathlib import Path
 
 from grader.classroom.cells import no_formula
-from grader.classroom.csv_files import read_table, table
+from grader.classroom.csv_files import number_in, read_table, table
 from grader.classroom.exports.feedback import Export, feedback_file, gradable
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import GROUP, Grade
@@ -102,7 +102,7 @@ def _filled(path: Path, grades: list[Grade], maximum: float, made: Export) -> tu
             grade = by_key.get(f"group {group}", grade if of_member else None)
         if grade is None:
             continue
-        limit = None if most is None else _number_in(row[most])
+        limit = None if most is None else number_in(row[most])
         if limit is not None and limit != maximum:
             raise GraderError(
                 f"{path}: the assignment has {limit:g} points in Moodle, but the class was graded out of {maximum:g}",
@@ -138,13 +138,6 @@ def _by_key(grades: list[Grade], groups: set[str]) -> dict[str, Grade]:
                 "Put these files into one folder, named like one of them, and grade the class again.",
             )
     return found
-
-
-def _number_in(text: str) -> float | None:
-    try:
-        return float(text.replace(",", "."))
-    except ValueError:
-        return None
 
 
 def _gradebook(by_email: dict[str, Grade], target: Path, made: Export) -> None:

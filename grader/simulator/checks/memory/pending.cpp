@@ -83,9 +83,9 @@ void settle_writes(ThreadState& thread, bool final) {
 // checked by its address. Without such an access the array is local. The launch then ends, because the access would
 // overwrite the thread's own stack.
 void settle_index(ThreadState& thread, uintptr_t address, const void* code) {
+    report_index(thread);
     ptrdiff_t after = static_cast<const char*>(code) - static_cast<const char*>(thread.extras->index.code_address);
     bool followed = code && after > 0 && after < 512;
-    report_index(thread);
     const void* data = reinterpret_cast<const void*>(address);
     if (!followed || !(in_shared(*thread.block, address) || is_global(data))) kill_launch(cudaErrorIllegalAddress);
 }
