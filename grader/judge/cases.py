@@ -92,10 +92,10 @@ class CasePool:
         self._failure: BaseException | None = None
         self._children: list[Child] = []
         helpers = [threading.Thread(target=self._work, daemon=True) for _ in range(min(self.helpers, len(runs)) - 1)]
-        for helper in helpers:
-            helper.start()
-        self._work()
         try:
+            for helper in helpers:
+                helper.start()
+            self._work()
             if not self._stopped():
                 for helper in helpers:
                     helper.join()
@@ -140,9 +140,14 @@ class CasePool:
         return self._failure is not None and not isinstance(self._failure, Exception)
 
     def _give_up(self, error: BaseException) -> None:
-        """Stop the running cases, and start no others."""
+        """Stop the running cases, and start no others.
+
+        An interrupt replaces an earlier failure, because it may be the cause: Ctrl-C also ends a child that has just
+        been forked and is still in the terminal's process group.
+        """
         with self._lock:
-            self._failure = self._failure or error
+            if self._failure is None or not isinstance(error, Exception):
+                self._failure = error
             for child in self._children:
                 child.kill()
 

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from grader.execution.runner.client import LoadFailed
 from grader.judge import cases
 from grader.judge.cases import CasePool, Run, plan
 from tests.judge.test_check import exercise
@@ -51,3 +52,22 @@ def test_ctrl_c_does_not_wait_for_kernels(where: str, monkeypatch: pytest.Monkey
     with pytest.raises(KeyboardInterrupt):
         pool.run(runs)
     assert len(Endless.made) == 2 and all(child.killed.is_set() for child in Endless.made)
+
+
+def test_ctrl_c_counts_even_if_a_case_failed_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C can end a child that is being started, before the main thread handles the signal."""
+    Endless.made = []
+
+    def run_case(_: object, run: Run, child: Endless) -> None:
+        both.wait()
+        if threading.current_thread() is not threading.main_thread():
+            raise LoadFailed("the runner does not start: it ended immediately", "")
+        assert child.killed.wait(60), "the failure of the other case did not stop this one"
+        raise KeyboardInterrupt
+
+    both = threading.Barrier(2)
+    monkeypatch.setattr(cases, "run_case", run_case)
+    task = exercise()
+    pool = CasePool(task, Endless, helpers=2)  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        pool.run(plan(task, task.runs()[:2], seed=1))
