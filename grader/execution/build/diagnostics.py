@@ -95,14 +95,15 @@ def read_messages(output: str, path: Path, original: str, rewritten: Rewritten |
 def _first_of_each_place(messages: list[CompilerMessage]) -> list[CompilerMessage]:
     """Return the messages without errors that an earlier error of their line causes.
 
-    A compiler reports an error in a template once for each type, and an unknown name for each of its uses.
+    A compiler reports an error in a template once for each type, and an unknown name for each of its uses. Other
+    errors may name the same type at two columns and are different errors.
     """
     places: set[tuple[str, int, int | str]] = set()
     kept = []
     for message in messages:
-        name = re.search(r"'(\w+)'|\"(\w+)\"", message.message)
         about: list[int | str] = [message.column] if message.column else []
-        about += [name[1] or name[2]] if name else []
+        if undeclared := _UNDECLARED.search(message.message):
+            about += filter(None, undeclared.groups())
         here = {(message.file, message.line, part) for part in about}
         if message.severity == "error" and message.line:
             if here & places:

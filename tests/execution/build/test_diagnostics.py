@@ -187,6 +187,15 @@ def test_an_error_is_shown_once_for_all_types_and_all_uses_of_a_name() -> None:
     ]
 
 
+@pytest.mark.parametrize("type_name", ["int", "Tile"])
+def test_two_errors_of_a_line_that_name_the_same_type_are_both_shown(type_name: str) -> None:
+    text = explained(
+        f"relu.cu:4:16: error: cannot convert 'float*' to '{type_name}' in initialization\n"
+        f"relu.cu:4:34: error: cannot convert 'double*' to '{type_name}' in initialization\n"
+    )
+    assert "4:16: error: cannot convert 'float*'" in text and "4:34: error: cannot convert 'double*'" in text
+
+
 def test_advice_is_beside_its_error_and_is_given_once() -> None:
     output = "relu.cu:3:1: error: broken\nrelu.cu:4:5: error: 'print' was not declared\n"
     problem = explain(output + output.replace(":4:", ":7:"), PATH, SOURCE, None, GXX)
