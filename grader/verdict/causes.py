@@ -19,12 +19,21 @@ _FOLLOWS = ("write_to_const", "write_to_constant")
 
 
 def causes_first(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without consequences of others. Divergent barriers come before races, which they cause."""
+    """Return the findings without consequences of others, causes first.
+
+    Divergent barriers come before races, which they cause. An expression with a wrong index may race inside a memory
+    and leave it: the access out of bounds comes before the race.
+    """
     told = _without_consequences(findings)
     first = next((at for at, finding in enumerate(told) if finding.check in _WRONG_VALUES), len(told))
-    diverge = [finding for finding in told[first:] if _diverges(finding)]
-    rest = [finding for finding in told[first:] if not _diverges(finding)]
-    return [_for_the_line(finding, told) for finding in told[:first] + diverge + rest]
+    wrong = [finding for finding in told if finding.check in _WRONG_VALUES]
+    outside, diverge, rest = list[Finding](), list[Finding](), list[Finding]()
+    for finding in told[first:]:
+        if finding.kind == "out_of_bounds" and any(_accesses_too(other, finding) for other in wrong):
+            outside.append(finding)
+        else:
+            (diverge if _diverges(finding) else rest).append(finding)
+    return [_for_the_line(finding, told) for finding in told[:first] + outside + diverge + rest]
 
 
 def _diverges(finding: Finding) -> bool:
@@ -75,14 +84,22 @@ def _follows(finding: Finding, cause: Finding) -> bool:
 
     A consequence is an access by the same source code to other memory, or a race with work on the wrong stream.
     """
-    sides = [finding] if finding.other is None else [finding, finding.other]
     if cause.kind == "default_stream":
-        return finding.kind == "between_streams" and any(side.stream == 0 for side in sides)
+        return finding.kind == "between_streams" and any(side.stream == 0 for side in _sides(finding))
     if finding.check not in _WRONG_VALUES and finding.kind not in _FOLLOWS:
         return False
     if _memory(finding) == _memory(cause):
         return False
-    return cause.line > 0 and any(_same_access(side, cause) for side in sides)
+    return _accesses_too(finding, cause)
+
+
+def _accesses_too(finding: Finding, cause: Finding) -> bool:
+    """Return whether one of the finding's accesses is by the expression of ``cause``."""
+    return cause.line > 0 and any(_same_access(side, cause) for side in _sides(finding))
+
+
+def _sides(finding: Finding) -> list[Side]:
+    return [finding] if finding.other is None else [finding, finding.other]
 
 
 def _same_access(side: Side, cause: Side) -> bool:

@@ -34,7 +34,6 @@ OUTSIDE = finding("memcheck", "out_of_bounds", side(7, name="y"))
         (True, finding("racecheck", "between_blocks", side(7, name="out"), side(7, "write", 5, "out"))),
         (True, finding("racecheck", "between_blocks", side(6, "write", 5, "out"), side(7, column=0, name="out"))),
         (True, finding("initcheck", "uninitialized_read", side(7, name="out"))),
-        (False, finding("racecheck", "between_blocks", side(7, name="y"), side(8, "write", name="y"))),
         (False, finding("racecheck", "between_blocks", side(7, column=30, name="out"), side(8, "write", name="out"))),
         (False, finding("initcheck", "uninitialized_read", side(9, name="out"))),
         (False, finding("memcheck", "misaligned", side(7, name="out"))),
@@ -47,6 +46,17 @@ def test_findings_caused_by_an_access_out_of_bounds(follows: bool, consequence: 
         assert causes_first([*told, consequence]) == told
     else:
         assert told == [consequence, OUTSIDE]
+
+
+@pytest.mark.parametrize(("column", "first"), [(9, True), (0, True), (30, False)], ids=["same", "unknown", "another"])
+def test_an_access_out_of_bounds_comes_before_wrong_values_of_its_expression(column: int, first: bool) -> None:
+    inside = side(7, column=column, name="y")
+    race = finding("racecheck", "between_blocks", side(6, "write", name="y"), inside)
+    uninitialized = finding("initcheck", "uninitialized_read", inside)
+    barrier = finding("synccheck", DIVERGENT[0], side(5, ""))
+    for wrong in (race, uninitialized):
+        ordered = [OUTSIDE, barrier, wrong] if first else [barrier, wrong, OUTSIDE]
+        assert causes_first([wrong, barrier, OUTSIDE]) == ordered
 
 
 def test_races_caused_by_work_on_the_wrong_stream() -> None:
