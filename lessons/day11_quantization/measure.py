@@ -2,20 +2,26 @@
 
     python lessons/day11_quantization/measure.py            prints a table
     python lessons/day11_quantization/measure.py --record   also writes int4_gpu.json, which the lesson shows
+    ... --vllm FOLDER                                       also times vLLM's kernel; FOLDER has vLLM's source
 
 One layer of 4096 x 4096 in groups of 128, for 1 and 16 rows. The calls cycle through several layers, together larger
 than the L2 cache. They are queued behind a kernel that only waits, so that the device never waits for Python. All
 kernels take turns, round by round. Each kernel's result is first compared with the matmul of the dequantized weights.
 Two lower bounds of this clock are timed as well: a kernel that does nothing, and one that only reads the words.
+
+vLLM's kernel is built from one file of a clone of vLLM, at the commit ``VLLM_COMMIT``. vLLM need not be installed.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import hashlib
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -42,9 +48,44 @@ NOTHING, READ = "a kernel that does nothing", "one that only reads the words"
 BF16 = "torch, int4"
 """The name of the only matmul here that takes x in bf16."""
 
+VLLM = "vLLM, gptq_gemm"
+VLLM_COMMIT = "01a5d18a537b65a156cfa1a77706693a24c869c1"
+VLLM_FILE = Path("csrc") / "quantization" / "gptq" / "q_gemm.cu"
+VLLM_SHA256 = "c5c4df296f43b584cf1961392ddd52ee330828e8dbc07c0cc0547e9b8e727772"
+"""The digest of this file at this commit."""
+
+VLLM_BINDING = """
+#include <torch/extension.h>
+torch::Tensor gptq_gemm(torch::Tensor x, torch::Tensor qweight, torch::Tensor qzeros, torch::Tensor scales,
+                        torch::Tensor g_idx, bool use_exllama, int bits);
+void gptq_shuffle(torch::Tensor qweight, torch::Tensor order, int bits);
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
+    module.def("gptq_gemm", &gptq_gemm);
+    module.def("gptq_shuffle", &gptq_shuffle);
+}
+"""
+
 Layer = dict[str, Tensor]
 Run = Callable[[Tensor, Layer], Tensor]
 """A function of x [rows, K] and a layer that returns out [rows, N]."""
+
+
+def build_vllm(folder: Path) -> Any:
+    """Build vLLM's kernel from a clone. Return a module with `gptq_gemm` and `gptq_shuffle`."""
+    from torch.utils.cpp_extension import load
+
+    file = folder / VLLM_FILE
+    if not file.is_file():
+        raise SystemExit(f"there is no {file}: clone https://github.com/vllm-project/vllm, and check out {VLLM_COMMIT}")
+    if hashlib.sha256(file.read_bytes()).hexdigest() != VLLM_SHA256:
+        raise SystemExit(f"{file} is of another commit: check out {VLLM_COMMIT}")
+    with tempfile.TemporaryDirectory() as made:
+        binding = Path(made) / "binding.cpp"
+        binding.write_text(VLLM_BINDING)
+        # torch turns these operators off by default, and this file needs them.
+        flags = [f"-U__CUDA_NO_{name}__" for name in ("HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS")]
+        sources = [str(file.resolve()), str(binding)]
+        return load("vllm_gptq", sources, extra_cuda_cflags=flags, build_directory=made)
 
 
 def layer() -> Layer:
@@ -63,8 +104,8 @@ def layer() -> Layer:
     return {**ours, **{name: theirs[name] for name in ("theirs", "scales_and_zeros") if theirs[name] is not None}}
 
 
-def runs() -> dict[str, Run]:
-    """Return the timed functions by name."""
+def runs(vllm: Any) -> dict[str, Run]:
+    """Return the timed functions by name. ``vllm`` is the module with vLLM's kernel, or None."""
     lesson = load_kernel(HERE / "gptq.cu", device="cuda")
     solution = load_kernel(HERE.parents[1] / "solutions" / HERE.name / "gptq_linear.cu", device="cuda")
     least = load_kernel(HERE / "least.cu", device="cuda")
@@ -119,6 +160,9 @@ def runs() -> dict[str, Run]:
         "5: the solution": ours,
         "torch, f16 weights": lambda x, w: torch.nn.functional.linear(x, w["finished"]),
     }
+    if vllm is not None:
+        in_order = torch.empty(0, device="meta")
+        found[VLLM] = lambda x, w: vllm.gptq_gemm(x, w["shuffled"], w["qzeros"], w["scales"], in_order, True, 4)
     if hasattr(torch, "_weight_int4pack_mm"):
         found[BF16] = lambda x, w: torch._weight_int4pack_mm(x, w["theirs"], GROUP, w["scales_and_zeros"])
     return found
@@ -158,11 +202,15 @@ def statistics(times: list[float]) -> dict[str, float]:
     return {name: round(float(value), 2) for name, value in found.items()}
 
 
-def measure() -> dict[str, dict[str, dict[str, float]]]:
+def measure(vllm: Any) -> dict[str, dict[str, dict[str, float]]]:
     """Return the statistics by number of rows and by name."""
     torch.manual_seed(11)
     layers = [layer() for _ in range(LAYERS)]
-    kernels = runs()
+    if vllm is not None:
+        for each in layers:
+            each["shuffled"] = each["qweight"].clone()
+            vllm.gptq_shuffle(each["shuffled"], torch.empty(0, device="meta"), 4)
+    kernels = runs(vllm)
     found: dict[str, dict[str, dict[str, float]]] = {}
     for rows in ROWS:
         x = torch.randn(rows, K, device="cuda").half()
@@ -182,10 +230,11 @@ def main() -> None:
     """Measure and print; with --record also write the record."""
     parser = argparse.ArgumentParser(description="times of matmuls with int4 weights on this machine's GPU")
     parser.add_argument("--record", action="store_true", help="write int4_gpu.json for the lesson")
+    parser.add_argument("--vllm", type=Path, metavar="FOLDER", help="also time the kernel of this clone of vLLM")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("There is no GPU here. The lesson shows times recorded on one.")
-    found = measure()
+    found = measure(build_vllm(arguments.vllm) if arguments.vllm else None)
     for rows, kernels in found.items():
         names = list(next(iter(kernels.values())))
         print(
@@ -199,7 +248,8 @@ def main() -> None:
             "gpu": torch.cuda.get_device_name(),
             "torch": torch.__version__,
             "date": datetime.date.today().isoformat(),
-            "command": f"python lessons/{HERE.name}/measure.py --record",
+            "command": f"python lessons/{HERE.name}/measure.py{' --vllm FOLDER' if arguments.vllm else ''} --record",
+            **({"vllm": VLLM_COMMIT} if arguments.vllm else {}),
             "layer": {"in_features": K, "out_features": N, "group_size": GROUP},
             "rows": found,
         }
