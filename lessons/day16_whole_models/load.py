@@ -122,12 +122,15 @@ def drop_from_page_cache(file: Path) -> None:
 
 def build_kernels() -> float:
     """Build the kernels that the models of models_gpu.json call, in parallel; return the seconds that it took."""
+    from llm.operators import KERNELS
     from persistent_decode import KERNEL as PERSISTENT
 
     from grader.execution.build.build import build, compile_directly, plan_kernel
 
     models = json.loads((HERE / "models_gpu.json").read_text(encoding="utf-8"))["models"].values()
     files = {ROOT / call.partition(": ")[2] for model in models for call in model["calls"]} | {PERSISTENT}
+    # The models of models_gpu.json have longer texts, which paged_attention reads in parts.
+    files.add(ROOT / "solutions" / f"{KERNELS['attention_decode']}.cu")
     major, minor = torch.cuda.get_device_capability()
     begin = time.perf_counter()
     with ThreadPoolExecutor(len(files)) as pool:
