@@ -51,7 +51,7 @@ class Variant(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     name: str
     base: str = "solution"
-    """``solution``, ``skeleton``, or the name of a file beside the list of mistakes."""
+    """``solution``, ``skeleton``, or the path of a file, relative to the folder of the list of mistakes."""
     find: str = ""
     replace: str = ""
     count: int = 1
