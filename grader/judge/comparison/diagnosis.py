@@ -33,6 +33,9 @@ value.
 MOST_OF_REGION = 0.9
 """The share of the elements on one side of a diagonal that must be wrong for the diagnosis of a wrong mask."""
 
+SAME_SIZE = 8.0
+"""Errors of right and wrong elements are of the same size if they differ by less than this factor, on average."""
+
 COARSEST = 2.0**-6
 """The largest norm of the errors, relative to the reference's, that rounding explains: four rounding steps of bf16."""
 
@@ -378,6 +381,8 @@ def place_of_errors(scene: Scene) -> Diagnosis | None:
     """Recognize errors in only a part of the output, for example in one row, or from some column on."""
     if scene.elements < 2 or scene.count in (0, scene.elements):
         return None
+    if _is_at_limit(scene):
+        return None
     flat = scene.wrong.flatten()
     first = int(flat.nonzero()[0])
     if scene.want.dim() >= 2 and scene.want.shape[0] > 1:
@@ -388,10 +393,10 @@ def place_of_errors(scene: Scene) -> Diagnosis | None:
             if length < 2 or bool(bad.all()):
                 continue
             places = bad.nonzero().flatten().tolist()
-            if not bool(bad[0]) and bool(bad[1:].all()):
-                return looks("only_right", axis=axis, at=0, axes=scene.want.dim())
             if len(places) == 1:
                 return looks("only_wrong", axis=axis, at=places[0], axes=scene.want.dim())
+            if not bool(bad[0]) and bool(bad[1:].all()):
+                return looks("only_right", axis=axis, at=0, axes=scene.want.dim())
             if places == list(range(places[0], length)):
                 return looks("wrong_from", axis=axis, at=places[0], axes=scene.want.dim())
     rows = scene.rows(scene.wrong)
@@ -409,6 +414,17 @@ def place_of_errors(scene: Scene) -> Diagnosis | None:
     if scene.want.dim() == 1 and bool(flat[first:].all()):
         return looks("wrong_from_element", element=first)
     return None
+
+
+def _is_at_limit(scene: Scene) -> bool:
+    """Return whether right elements have nearly as large errors as wrong ones.
+
+    Then it is chance which elements exceed their tolerance, and their places say nothing.
+    """
+    if not scene.finite or scene.whole_numbers:
+        return False
+    size = ((scene.got - scene.want) / scene.allowed).square()
+    return float(size[~scene.wrong].mean().sqrt()) * SAME_SIZE > float(size[scene.wrong].mean().sqrt())
 
 
 def value_of_input(scene: Scene) -> Diagnosis | None:

@@ -204,7 +204,7 @@ def _factor(value: float) -> str:
     """Return a factor as text: as a fraction such as 1/8 if it is one, otherwise as a decimal number."""
     if value and abs(value) < 0.999:
         inverse = 1 / value
-        if abs(inverse - round(inverse)) < 2e-3 * abs(inverse) and abs(round(inverse)) <= 4096:
+        if abs(inverse - round(inverse)) < 2e-3 * abs(inverse) and 1 < abs(round(inverse)) <= 4096:
             return f"1/{round(inverse)}" if inverse > 0 else f"-1/{abs(round(inverse))}"
     return f"{value:.4g}"
 

@@ -302,6 +302,20 @@ def test_small_errors_larger_than_rounding() -> None:
         assert "rounding" not in text(judged(want + error, want)), text(judged(want + error, want))
 
 
+def test_places_of_errors_that_exceed_the_tolerance_by_chance_are_not_named() -> None:
+    want = reference(2, 8, 64)
+    noise = reference(2, 8, 64, seed=8).clamp(-2, 2) * 8e-6
+    noise[1, 3, 20] = 6e-5  # the only element whose error exceeds its tolerance
+    got = judged(want + noise, want)
+    assert got.wrong == 1 and "rounding" in text(got)
+    assert "only index 1 of axis 0 is wrong" in text(judged(torch.where(noise > 5e-5, want + noise, want), want))
+
+
+def test_a_factor_near_1_is_not_written_as_a_fraction() -> None:
+    factors = torch.linspace(0.5, 0.9985, 6, dtype=torch.float64)[:, None]
+    assert "by a factor of its own (1/2 to 0.9985)" in text(judged(reference(6, 40) * factors, reference(6, 40)))
+
+
 def test_columns_that_are_off_by_other_numbers_in_one_row_get_no_diagnosis() -> None:
     actual = reference(6, 40) + torch.arange(1, 41)
     actual[2] += torch.linspace(0.01, 0.02, 40)
