@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grader.course.task import Call, Exercise
+from grader.judge.attention_mistakes import recognize
 from grader.judge.comparison.compare import compare
 from grader.verdict import Diagnosis, OutputResult
 
@@ -38,6 +39,10 @@ def misread(exercise: Exercise, call: Call, name: str, actual: Any) -> Diagnosis
     """
     if (found := _mask_ignored(exercise, call, name, actual)) is not None:
         return found
+    if actual.is_floating_point():
+        found = recognize(exercise, call, name, lambda wanted: _equals(exercise, call, name, actual, wanted))
+        if found is not None:
+            return found
     inputs = {key: tensor for key, tensor in call.tensors.items() if tensor.is_floating_point() and tensor.numel()}
     if not actual.is_floating_point() or sum(tensor.numel() for tensor in inputs.values()) > MOST_ELEMENTS:
         return None
@@ -66,8 +71,12 @@ def _mask_ignored(exercise: Exercise, call: Call, name: str, actual: Any) -> Dia
 
 def _is_right(exercise: Exercise, call: Call, name: str, actual: Any) -> bool:
     """Return whether the output ``actual`` is right for the call ``call``, which has changed inputs or options."""
+    return _equals(exercise, call, name, actual, exercise.expected(call)[name])
+
+
+def _equals(exercise: Exercise, call: Call, name: str, actual: Any, wanted: Any) -> bool:
+    """Return whether the output ``actual`` equals the tensor ``wanted`` within the exercise's tolerance."""
     tolerance, scale = exercise.tolerance_of(name, call.dtype), exercise.scale_of(name, call)
-    wanted = exercise.outputs_of(exercise.reference, call)[name]
     return compare(name, actual, wanted, call.output_dtypes[name], tolerance, scale=scale, explained=False).passed
 
 

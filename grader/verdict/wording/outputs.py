@@ -178,7 +178,7 @@ def _rows_scaled(d: Diagnosis) -> str:
     which = "each row is wrong" if v["rows"] == v["of"] else f"{_which_rows(v)} are wrong, each"
     return (
         f"{which} by a factor of its own ({_factor(v['low'])} to {_factor(v['high'])}): is a row divided by the wrong "
-        "sum, not normalized, or not rescaled?"
+        "sum (with elements past its end?), not normalized, or not rescaled?"
     )
 
 
@@ -254,6 +254,17 @@ LOOKS: Mapping[str, str | Callable[[Diagnosis], str]] = {
     "wrong_at_small": "wrong where {name} is small (up to {at}), right where it is large: is {name} used?",
     "mask_ignored": "right if there were no causal mask: does the kernel use the parameter `causal`?",
     "mask_not_requested": "right if there were a causal mask: does the kernel apply it although `causal` is false?",
+    "mask_one_less": "right if each query saw one key fewer: is the causal mask off by one (< instead of <=)?",
+    "mask_one_more": "right if each query saw one key more: is the causal mask off by one (<= instead of <)?",
+    "mask_at_start": "right if query i saw keys 0 to i: the queries are the last tokens, so query i sees the keys up "
+    "to i + key_len - query_len",
+    "scale_left_out": "right if the scores were not multiplied by `scale`: is it forgotten?",
+    "scale_squared": "right if the scores were multiplied by `scale` twice: is it applied to q and to the scores, or "
+    "is a square root missing?",
+    "scale_not_read": "right if `scale` were 1 / sqrt(head_dim): does the kernel use the parameter `scale`?",
+    "last_keys_left_out": "right if only the first {at} of {of} keys were used: is the last, partial tile left out?",
+    "first_keys_lost": "right if only the keys from {at} on were used: does each tile start again with an empty sum "
+    "and an empty output (is m reset, or are old sums multiplied by 0)?",
     "input_left_out": "right if {name} were all zeros: is {name} used in the result?",
     "input_read_across": "right if {name} were read with its last two sizes exchanged: is each index multiplied by "
     "the right stride?",
