@@ -53,6 +53,6 @@ def _notes(result: StudentResult) -> list[str]:
 
 
 def write_csv(path: Path, rows: Iterable[Iterable[str | float]]) -> None:
-    """Write a table atomically."""
+    """Write a table atomically. Without a byte order mark, Excel would not read it as UTF-8."""
     cells = ([no_formula(cell) if isinstance(cell, str) else f"{cell:g}" for cell in row] for row in rows)
-    write_file(path, table(cells))
+    write_file(path, table(cells).encode("utf-8-sig", errors="replace"))

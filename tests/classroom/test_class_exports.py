@@ -112,7 +112,7 @@ def test_all_students_are_graded_with_the_instructors_points(graded: Path) -> No
         "fay@school.edu": 11.5,
     }
     assert not any(total for student, total in found.items() if student not in HONEST)
-    with (graded / "grades.csv").open(newline="") as file:
+    with (graded / "grades.csv").open(newline="", encoding="utf-8-sig") as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
     assert rows["doeeve_LATE_12_345_work"]["late"] == "-2" and "2 days late" in rows["doeeve_LATE_12_345_work"]["note"]
     assert rows["fay@school.edu"]["extra"] == "1.5" and rows["fay@school.edu"]["late"] == "0"

@@ -38,7 +38,7 @@ def instructor(tmp_path: Path) -> Path:
 
 
 def grades(out: Path) -> dict[str, str]:
-    with (out / "grades.csv").open(newline="") as file:
+    with (out / "grades.csv").open(newline="", encoding="utf-8-sig") as file:
         return {row["student"]: row["score"] for row in csv.DictReader(file)}
 
 

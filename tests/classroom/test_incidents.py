@@ -274,11 +274,11 @@ def test_names_and_files_that_only_one_student_has(course: Course, hand_in, tmp_
     finally:
         (folder / "closed").chmod(0o700)
     assert len(list(out.glob("*/results.json"))) == 9
-    shown = [(out / "grades.csv").read_text(), capsys.readouterr().out]
+    shown = [(out / "grades.csv").read_text("utf-8-sig"), capsys.readouterr().out]
     shown += [path.read_text() for pattern in ("*/feedback.*", "*/junit.xml", "*.html") for path in out.glob(pattern)]
     for text in shown:
         assert not [c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in "\n\t\r"]
-    with (out / "grades.csv").open(newline="", encoding="utf-8") as file:
+    with (out / "grades.csv").open(newline="", encoding="utf-8-sig") as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
     assert [name for name in rows if rows[name]["score"] == "10"] == sorted(
         ["ann", "a?b?[2J?", "r??", long, "'" + wide], key=list(rows).index

@@ -20,7 +20,7 @@ HOSTILE = 'O"Neill","=HYPERLINK(1)",'
 
 
 def rows(path: Path) -> list[list[str]]:
-    with path.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8-sig") as file:
         return list(csv.reader(file))
 
 
@@ -53,7 +53,14 @@ def test_other_cells_stay_as_they_are() -> None:
 def test_separators_of_other_locales_begin_no_cell(tmp_path: Path) -> None:
     """Spreadsheets use the semicolon as the separator in locales with a decimal comma."""
     write_csv(tmp_path / "x.csv", [["ann;=cmd()", 1.5]])
-    assert (tmp_path / "x.csv").read_text() == '"ann;=cmd()","1.5"\n'
+    assert (tmp_path / "x.csv").read_text("utf-8-sig") == '"ann;=cmd()","1.5"\n'
+
+
+def test_excel_reads_the_tables_as_utf_8(tmp_path: Path) -> None:
+    """Excel reads a file without a byte order mark in the encoding of the system."""
+    path = write_grades(tmp_path, [StudentResult("Zoë", "zoe", "key")])
+    assert path.read_bytes().startswith(b'\xef\xbb\xbf"student"') and "Zoë".encode() in path.read_bytes()
+    assert read_csv(path, "")[0][0] == "student"
 
 
 @pytest.mark.parametrize(

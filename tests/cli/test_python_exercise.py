@@ -127,7 +127,7 @@ def test_a_class_is_graded(course: Course, tmp_path: Path) -> None:
         str(instructions),
     ]
     assert run(arguments) == 0
-    with (out / "grades.csv").open() as file:
+    with (out / "grades.csv").open(encoding="utf-8-sig") as file:
         grades = {row["student"]: row["score"] for row in csv.DictReader(file)}
     assert grades == {"ann": "10", "bob": "0", "cem": "0", "dan": "10"}
     feedback = (out / "cem/feedback.txt").read_text()
