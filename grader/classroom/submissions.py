@@ -24,6 +24,7 @@ from grader.classroom.incidents import Incident
 from grader.course.learner.packing import MOST_NICKNAME, OPT_IN
 from grader.course.manifest import SUFFIXES
 from grader.setup.errors import GraderError
+from grader.verdict.words import listed
 
 MOST_ENTRIES = 500
 MOST_BYTES = 20 << 20
@@ -49,6 +50,9 @@ submission (file, onlinetext). Moodle can also write a submission without folder
 A group submission has the group's name and number; that of all students without a group has no number
 (moodle/moodle: mod/assign/classes/downloader.php).
 """
+
+GRADESCOPE = "submission_metadata.yml"
+"""A file beside the submissions in the folder that Gradescope exports."""
 
 
 def group_in_moodle(name: str) -> str:
@@ -143,19 +147,20 @@ class _Reading:
 _Reader = Callable[[Path], _Reading]
 
 
-def find_submissions(folder: Path) -> list[Submission]:
+def find_submissions(folder: Path, note: Callable[[str], None] = lambda text: None) -> list[Submission]:
     """Return the submissions in a folder, sorted by student; hidden and other files are left out.
 
     ``folder`` may also be an archive: that of a class from a learning system, or one student's by ``grader submit``.
+    ``note`` is called with a sentence about a folder that might also be read in another way.
     """
     if folder.is_file() and folder.suffix.lower() == ".zip":
-        return _in_archive(folder)
+        return _in_archive(folder, note)
     if not folder.is_dir():
         raise GraderError(
             f"there is no folder {folder}", "Name the folder that holds a folder or zip for each student."
         )
     try:
-        paths = _of_class(folder)
+        paths = _of_class(folder, note)
     except OSError as error:
         raise GraderError(f"{folder} cannot be read: {error.strerror}") from error
     attachments, parts = _attachments(paths), _moodle_parts(paths)
@@ -186,10 +191,11 @@ def find_submissions(folder: Path) -> list[Submission]:
     return found
 
 
-def _of_class(folder: Path) -> list[Path]:
+def _of_class(folder: Path, note: Callable[[str], None]) -> list[Path]:
     """Return the visible entries of a class's folder, sorted.
 
     Gradescope, macOS and Windows pack a class into one folder: its entries are returned if it holds several students.
+    Gradescope's folder is known by its metadata. Other folders of folders may be a class or one student's work.
     """
     paths = _visible(folder)
     if len(paths) != 1 or paths[0].is_symlink() or not paths[0].is_dir() or MOODLE.fullmatch(paths[0].name):
@@ -197,9 +203,22 @@ def _of_class(folder: Path) -> list[Path]:
     inside = _visible(paths[0])
     if _attachments(inside) or _moodle_parts(inside):
         return inside
+    if any(path.name == GRADESCOPE for path in inside):
+        return inside
     students = [path for path in inside if path.is_dir() or _is_archive(path.name)]
-    of_one_student = any(_is_kernel(path.name) or class_archive.in_layout(path.name) for path in inside)
-    return inside if len(students) > 1 and not of_one_student else paths
+    if not students or any(_is_kernel(path.name) or class_archive.in_layout(path.name) for path in inside):
+        return paths
+    name = shown(paths[0].name)
+    if len(students) == 1:
+        inner = shown(students[0].name)
+        note(f"{name} was read as one student. If {inner} in it is the student, grade the folder {name}.")
+        return paths
+    names = listed((shown(path.name) for path in students), 4)
+    note(
+        f"{name} was read as a class of {len(students)} students: {names}. If {name} is one student's work, put a zip "
+        "archive of it in its place."
+    )
+    return inside
 
 
 def _visible(folder: Path) -> list[Path]:
@@ -283,13 +302,13 @@ def read_submission(student: str, folder: Path) -> Submission:
     return _read(Submission(student, folder), _from_folder)
 
 
-def _in_archive(path: Path) -> list[Submission]:
+def _in_archive(path: Path, note: Callable[[str], None]) -> list[Submission]:
     """Return the submissions in a downloaded archive: one student's if it has the course's layout."""
     if class_archive.is_of_one_student(path):
         return [_read(Submission(path.stem, path), _from_archive)]
     with tempfile.TemporaryDirectory() as folder:
         class_archive.unpack(path, Path(folder))
-        return find_submissions(Path(folder))
+        return find_submissions(Path(folder), note)
 
 
 def _rename_duplicates(submissions: list[Submission]) -> None:

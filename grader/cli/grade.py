@@ -99,7 +99,7 @@ def command(
     names = tuple(course.find(name).name for name in exercise or [])
     again = tuple(course.find(name).name for name in regrade_exercise or [])
     instructions = read_instructions(instructor, course, device) if instructor else Instructions()
-    submissions = find_submissions(folder)
+    submissions = find_submissions(folder, print_note)
     instructions.policy.check_class(submission.student for submission in submissions)
     _apart(out, folder)
     danger = "there is no sandbox here: submissions would run with your rights, and could change all your files"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 import zipfile
 from pathlib import Path
@@ -378,6 +379,45 @@ def test_one_folder_with_the_whole_class(tmp_path: Path, packed: bool) -> None:
     assert students("ann/twice/twice.cu") == ["ann"]
     alone = "Ann_1_assignsubmission_file"
     assert students(f"{alone}/src/twice.cu", f"{alone}/old/twice.cu") == [alone]
+
+
+def test_an_export_of_gradescope_with_one_submission(tmp_path: Path) -> None:
+    members = {"assignment_5_export/submission_metadata.yml": b"", "assignment_5_export/submission_1/twice.cu": b"x"}
+    (tmp_path / "class.zip").write_bytes(zip_of(members))
+    notes: list[str] = []
+    (alone,) = find_submissions(tmp_path / "class.zip", notes.append)
+    assert alone.student == "submission_1" and list(alone.kernels) == ["twice.cu"] and not notes
+
+
+@pytest.mark.parametrize(
+    ("folders", "students", "note"),
+    [
+        (
+            ["old", "src"],
+            ["old", "src"],
+            "'hw' was read as a class of 2 students: 'old', 'src'. If 'hw' is one student's work, put a zip archive of "
+            "it in its place.",
+        ),
+        (["src"], ["hw"], "'hw' was read as one student. If 'src' in it is the student, grade the folder 'hw'."),
+    ],
+)
+def test_a_note_says_how_an_ambiguous_folder_was_read(
+    tmp_path: Path, folders: list[str], students: list[str], note: str
+) -> None:
+    for name in folders:
+        (tmp_path / "class/hw" / name).mkdir(parents=True)
+        (tmp_path / "class/hw" / name / "twice.cu").write_text("kernel")
+    notes: list[str] = []
+    assert [found.student for found in find_submissions(tmp_path / "class", notes.append)] == students
+    assert notes == [note]
+    # the advice of the note
+    if len(folders) == 1:
+        assert [found.student for found in find_submissions(tmp_path / "class/hw")] == ["src"]
+    else:
+        shutil.rmtree(tmp_path / "class/hw")
+        (tmp_path / "class/hw.zip").write_bytes(zip_of({f"hw/{name}/twice.cu": b"" for name in folders}))
+        assert [found.student for found in find_submissions(tmp_path / "class", notes.append)] == ["hw"]
+    assert notes == [note]
 
 
 @pytest.mark.parametrize(
