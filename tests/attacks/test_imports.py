@@ -45,7 +45,7 @@ _ZNSt9exceptionD2Ev _ZNKSt9exception4whatEv _ZTVSt9exception _ZNSt6chrono3_V212s
 _ZNSt6chrono3_V212system_clock3nowEv __tls_get_addr __clang_call_terminate __gmon_start__ _ITM_registerTMCloneTable
 __x86_indirect_thunk_rax __llvm_external_retpoline_r11"""  # noqa: E501
 SIMULATOR = """_ZN3sim9configureEv _ZNK3sim4nameEv sim_cudaMalloc sim_cuTensorMapEncodeTiled sim_printf sim_malloc sim_free sim_clock
-sim___assert_fail __wrap_memcpy sim_store_4"""  # noqa: E501
+sim___assert_fail sim_trap __wrap_memcpy sim_store_4"""  # noqa: E501
 
 
 def test_allowed_imports() -> None:

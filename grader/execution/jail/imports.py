@@ -17,7 +17,8 @@ from pathlib import Path
 from grader.simulator import hooks
 
 _ALLOWED = re.compile(
-    r"""_ZNK?3sim\w+ | sim_(cuda[A-Z]\w+ | cu[A-Z]\w+ | printf | malloc | free | clock | __assert_fail) | __wrap_\w+
+    r"""_ZNK?3sim\w+ | sim_(cuda[A-Z]\w+ | cu[A-Z]\w+ | printf | malloc | free | clock | trap | __assert_fail)
+    | __wrap_\w+
     # mathematics
     | (a?(cos|sin|tan)h? | atan2 | cbrt | ceil | copysign | erfc? | exp(2|10|m1)? | fabs | fdim | floor | fma | fmax
       | fmin

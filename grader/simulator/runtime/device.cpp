@@ -109,6 +109,14 @@ extern "C" __attribute__((visibility("default"))) clock_t sim_clock() {
     return sim::current_thread ? static_cast<clock_t>(sim::clock_cycles()) : clock();
 }
 
+// __builtin_trap() in a kernel file: see sim/c_library.h.
+extern "C" __attribute__((visibility("default"), noreturn)) void sim_trap() {
+    using namespace sim;
+    if (current_thread)
+        raise_fault(events::FaultKind::trap, cudaErrorLaunchFailure, nullptr, __builtin_return_address(0), nullptr);
+    __builtin_trap();
+}
+
 // Code compiled with -fsanitize=return calls this when a function with a result reaches its closing brace without a
 // return statement.
 extern "C" __attribute__((visibility("default"), noreturn)) void __wrap___ubsan_handle_missing_return(void*) {

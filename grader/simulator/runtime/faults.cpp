@@ -150,7 +150,8 @@ struct Diagnosis {
 Diagnosis diagnose(int signal, const siginfo_t* info, const void* context, const Worker& worker) {
     if (signal == SIGFPE) return {FaultKind::division_by_zero, cudaErrorLaunchFailure};
 #if defined(__clang__)
-    // The instruction behind a failed check of -fsanitize-trap=local-bounds: ud2 on x86-64, brk on arm64.
+    // The instruction behind a failed check of -fsanitize-trap=local-bounds: ud2 on x86-64, brk on arm64. A kernel's own
+    // __builtin_trap() calls sim_trap.
     if (signal == SIGILL || signal == SIGTRAP) return {FaultKind::local_bounds, cudaErrorIllegalAddress};
 #endif
     if (signal == SIGILL || signal == SIGTRAP) return {FaultKind::illegal_instruction, cudaErrorIllegalInstruction};

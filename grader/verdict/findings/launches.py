@@ -125,7 +125,7 @@ KINDS = (
         title="trap",
         text="{reason}{where}",
         why="The launch ends with an error.",
-        fix="Look at the condition under which the kernel calls __trap().",
+        fix="Look at the condition under which the kernel calls __trap() or __builtin_trap().",
         look="the trap",
         sample=Reason(reason="called by the kernel"),
     ),

@@ -1,4 +1,4 @@
-// printf, assert, clock, malloc and free in device and host code.
+// printf, assert, clock, malloc, free and __builtin_trap in device and host code.
 //
 // The functions keep their declarations from the C library, but their calls are linked to functions of the simulator.
 // In host code, the simulator's functions do what the C library does.
@@ -27,5 +27,11 @@ clock_t clock(void) __THROW SIM_SYMBOL(clock);
 void __assert_fail(const char* expression, const char* file, unsigned int line, const char* function) __THROW
     SIM_SYMBOL(__assert_fail) __attribute__((__noreturn__));
 #endif
+
+void sim_trap(void) __attribute__((__noreturn__));
 }
 #pragma GCC visibility pop
+
+// The compiler's own __builtin_trap() is an illegal instruction, with which clang++ also ends a thread that leaves a
+// local variable.
+#define __builtin_trap sim_trap
