@@ -98,9 +98,8 @@ def render_diagnostics(diagnostics: Sequence[Diagnostic], ascii_only: bool) -> l
             rows.append(paragraph(item.advice))
     hidden = len(errors or rest) - MOST_MESSAGES
     if hidden > 0:
-        rows.append(
-            Text(f"  and {words.count(hidden, 'more message')}: the first one often causes the others", "quiet")
-        )
+        cause = ": the first one often causes the others" if errors else ""
+        rows.append(Text(f"  and {words.count(hidden, 'more message')}{cause}", "quiet"))
     return rows
 
 

@@ -104,10 +104,10 @@ def stage_table(verdict: Verdict, ascii_only: bool) -> RenderableType:
 
 
 def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, ascii_only: bool) -> list[RenderableType]:
-    """Return the details of one stage, which follow the table. A passed stage usually has none."""
+    """Return the details of one stage, which follow the table. A passed stage has none, or warnings."""
     rows: list[RenderableType] = []
     failed = stage.status not in (PASSED, SKIPPED)
-    if failed and stage.diagnostics:
+    if stage.diagnostics:  # a stage that has passed may have warnings
         rows += failures.render_diagnostics(stage.diagnostics, ascii_only)
     if failed and stages.failing_cases(stage):
         safe = verdict.stage("safe")

@@ -94,6 +94,20 @@ def test_a_syntax_error(judged) -> None:
     assert verdict.exit_code == 1 and verdict.stage("safe").summary == "not run, as builds failed"
 
 
+def test_a_remark_about_code_that_compiles(judged) -> None:
+    verdict = judged(
+        "if (i >= n) return;\n    float sum;\n    for (int k = 0; k < 2; ++k) sum += x[i];\n    out[i] = sum;"
+    )
+    assert statuses(verdict).startswith("builds=passed correct=failed"), as_text(verdict)
+    (remark,) = verdict.stage("builds").diagnostics
+    assert (remark.severity, remark.line, remark.message) == ("warning", 6, "'sum' is used uninitialized")
+    assert "float sum = 0;" in as_text(verdict)
+
+    harmless = judged("if (i < n) out[i] = 2.0f * x[0, i];")
+    assert harmless.passed and "x[0, i] is x[i]" in as_text(harmless)
+    assert not judged().stage("builds").diagnostics
+
+
 @pytest.mark.parametrize(
     ("launcher", "says"),
     [

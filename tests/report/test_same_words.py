@@ -19,7 +19,7 @@ from grader.report.html import html_page
 from grader.report.junit import junit_xml
 from grader.report.notebook.verdicts import VerdictPanel
 from grader.report.terminal import as_text
-from grader.verdict import CaseResult, Finding, Memory, OutputResult, Side, Stage, Verdict, schema
+from grader.verdict import CaseResult, Diagnostic, Finding, Memory, OutputResult, Side, Stage, Verdict, schema
 from grader.verdict.findings import KINDS
 from grader.verdict.findings.barriers import Reason
 from grader.verdict.wording import cases, catalog, findings, outputs, results
@@ -69,6 +69,18 @@ REPORTS: dict[str, Callable[[Verdict], str]] = {
     "json": json_text,
     "notebook": lambda verdict: str(VerdictPanel(verdict, verbose=True)),
 }
+
+
+@pytest.mark.parametrize("report", ["terminal", "html", "notebook"])
+@pytest.mark.parametrize("passed", [True, False])
+def test_a_warning_of_the_stage_builds(passed: bool, report: str) -> None:
+    warning = Diagnostic(
+        "warning", "'sum' is used uninitialized", samples.FILE, 7, 3, "  sum += y;", "Give it a value."
+    )
+    builds = Stage("builds", "passed", "compiles", diagnostics=[warning] * 6)
+    correct = Stage("correct", "passed" if passed else "failed", cases=[CaseResult("one", "f32", "passed")])
+    shown = REPORTS[report](samples.verdict(builds, correct, passed=passed))
+    assert all(text in shown for text in (warning.message, "Give it a value.")) and "often causes" not in shown
 
 
 @pytest.mark.parametrize("report", REPORTS)

@@ -28,6 +28,7 @@ from grader.frontend.limits import MOST_BYTES, check_limits
 from grader.frontend.messages import CompilerMessage
 from grader.frontend.prototype import Prototype, PrototypeError, find_launchers, find_main
 from grader.frontend.ptx_instructions import architecture_for, simulated_architecture
+from grader.frontend.remarks import remarks
 from grader.frontend.rewrite import RewriteError, rewrite
 from grader.frontend.tokens import Source
 from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
@@ -182,12 +183,15 @@ class BuiltKernel:
 
     @property
     def diagnostics(self) -> list[CompilerMessage]:
-        """The compiler's warnings."""
+        """Warnings of the front end and of the compiler."""
+        own = remarks(self.plan.source, self.plan.file.name)
         try:
             said = (self.library.parent / _MESSAGES).read_text(encoding="utf-8")
         except OSError:
-            return []
-        return diagnostics.read_messages(said, self.plan.file, self.plan.original, self.plan.rewritten)
+            return own
+        lines = {remark.line for remark in own}
+        found = diagnostics.read_messages(said, self.plan.file, self.plan.original, self.plan.rewritten)
+        return own + [message for message in found if message.line not in lines]
 
     @property
     def file(self) -> Path:

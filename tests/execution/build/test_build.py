@@ -151,6 +151,14 @@ def test_mistakes_are_at_the_learners_line(file, compiler, old, new, says):
     assert caught.value.diagnostics[0].severity == "error"
 
 
+def test_a_remark_replaces_the_warning_of_its_line(file, compiler):
+    file.write_text(GOOD.replace("x[i] *= 2", "x[0, i] *= 2"))
+    assert [item.line for item in compile_kernel(file, compiler=compiler).diagnostics] == [3]
+    file.write_text(GOOD.replace("*= 2;", "*= 2;\n    float y = 1 / 0;"))
+    (warning,) = compile_kernel(file, compiler=compiler).diagnostics
+    assert warning.line == 4 and "division by zero" in warning.message
+
+
 def test_an_undefined_function(file, compiler):
     text = GOOD.replace("__global__", "__device__ float helper(float);\n__global__", 1).replace(
         "*= 2", "= helper(x[i])"

@@ -1,0 +1,218 @@
+"""Warnings about mistakes that compile, and that compilers report unreliably or not at all.
+
+* ``x[i, j]``: the comma operator ignores ``i``.
+* ``float sum;`` whose first use is ``sum += x[i]``: the variable has no first value.
+
+A variable is reported only if its first mention updates it, and no later code gives it a value: no assignment without
+reading it, no address, no output of an asm statement.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from grader.frontend.declarations import kind_of_brace
+from grader.frontend.local_arrays import is_address_of
+from grader.frontend.messages import CompilerMessage
+from grader.frontend.tokens import DEPTH, NOT_TYPES, Source, Token, Tokens, closing, join, split_commas, word_set
+
+_MOST = 20
+"""The maximum number of remarks, as with -fmax-errors."""
+_MOST_TOKENS = 64
+"""The maximum number of tokens of an assigned value that are read."""
+_MOST_CHARACTERS = 200
+"""The maximum length of a subscript or a declarator, because messages quote it."""
+_NO_NAMES = NOT_TYPES | word_set("auto const volatile")
+"""Words before a ``[`` that does not begin a subscript: that of a lambda, or of a structured binding."""
+_TYPES = word_set("""
+float double half __half nv_bfloat16 __nv_bfloat16 int unsigned signed long short char size_t
+int8_t uint8_t int16_t uint16_t int32_t uint32_t int64_t uint64_t
+""")
+"""Types whose variables have no value unless it is given."""
+_MEMBERS = (".", "->", "::")
+"""Marks before the name of a member, which is not the variable of the same name."""
+_CONDITIONS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
+
+
+def remarks(source: Source, name: str) -> list[CompilerMessage]:
+    """Return warnings about a file, which is called ``name`` in them, in the order of its lines."""
+
+    def warning(at: Token, message: str, advice: str) -> CompilerMessage:
+        line = source.line(at.start)
+        column, text = source.column(at.start), source.line_text(line)
+        return CompilerMessage("warning", message, name, line, column, text, advice=advice)
+
+    commas = (
+        warning(tokens[i], *_of_comma(tokens[i - 1], indices))
+        for tokens in source.sequences
+        for i, indices in _comma_subscripts(tokens)
+    )
+    uninitialized = (
+        warning(use, *_of_uninitialized(declared, source.line(declared[0].start), of_type))
+        for of_type, declared, use in _uninitialized(source)
+    )
+    found = [*islice(commas, _MOST), *islice(uninitialized, _MOST)]
+    return sorted(found, key=lambda message: (message.line, message.column))
+
+
+def _of_comma(name: Token, indices: list[list[Token]]) -> tuple[str, str]:
+    """Return the message and the advice for a subscript with a comma."""
+    first, last = join(indices[0]), join(indices[-1])
+    kind = name.text if name.kind == "word" else "..."
+    message = f"only the last index has an effect: {kind}[{', '.join(map(join, indices))}] is {kind}[{last}]"
+    advice = f"The element ({first}, {last}) of a tensor is at [({first}) * columns + {last}]."
+    return message, f"{advice} That of a two-dimensional array is at [{first}][{last}]."
+
+
+def _of_uninitialized(declared: Sequence[Token], line: int, of_type: str) -> tuple[str, str]:
+    """Return the message and the advice for a variable that is read before it has a value."""
+    name = declared[0].text
+    value = "{}" if len(declared) > 1 else "0"
+    advice = (
+        f"Line {line} declares {name} without a value. Give it one, for a sum: {of_type} {join(declared)} = {value};"
+    )
+    return f"'{name}' is used uninitialized", advice
+
+
+def _comma_subscripts(tokens: Tokens) -> Iterator[tuple[int, list[list[Token]]]]:
+    """Yield the index of each ``[`` of a subscript with several indices, and the tokens of each index."""
+    for i in range(1, len(tokens)):
+        if tokens[i].text != "[" or tokens[i].kind != "mark":
+            continue
+        before = tokens[i - 1]
+        name = before.kind == "word" and before.text not in _NO_NAMES
+        end = closing(tokens, i)
+        if not (name or before.text in ("]", ")")) or end is None:
+            continue
+        if tokens[end].end - before.start > _MOST_CHARACTERS:
+            continue
+        indices = split_commas(tokens[i + 1 : end])
+        if len(indices) > 1:
+            yield i, indices
+
+
+def _uninitialized(source: Source) -> Iterator[tuple[str, list[Token], Token]]:
+    """Yield for each uninitialized variable its type, the tokens of its declarator (``acc[4]``), and its first use."""
+    tokens = source.tokens
+    mentions: dict[str, list[int]] = defaultdict(list)
+    for i, token in enumerate(tokens):
+        if token.kind == "word" and tokens[i - 1].text not in _MEMBERS:
+            mentions[token.text].append(i)
+    in_macros = {token.text for macro in source.macros for token in macro.body}
+    conditions = [directive.start for directive in source.directives if directive.name in _CONDITIONS]
+    for i, end in _statements(tokens):
+        first = i
+        while i < end and tokens[i].text in _TYPES:
+            i += 1
+        if i == first:
+            continue
+        type_name = join(tokens[first:i])
+        for name, after in _names(tokens, i):
+            if tokens[name].text in in_macros or tokens[after].start - tokens[name].start > _MOST_CHARACTERS:
+                continue
+            every = mentions[tokens[name].text]
+            within = every[bisect.bisect_right(every, name) : bisect.bisect_left(every, end)]
+            if not within or not _updates(tokens, within[0]):
+                continue
+            declared, use = tokens[name:after], tokens[within[0]]
+            if not all(_keeps(tokens, k, len(declared) > 1) for k in within):
+                continue
+            if bisect.bisect(conditions, declared[0].start) == bisect.bisect(conditions, use.start):  # no #if between
+                yield type_name, declared, use
+
+
+def _statements(tokens: Tokens) -> Iterator[tuple[int, int]]:
+    """Yield the first token of each statement in a function, and the index of the ``}`` that ends its block."""
+    blocks: list[tuple[str, int]] = [("namespace", len(tokens))]  # the kind of each open brace, and where it ends
+    start = 0
+    for i, token in enumerate(tokens):
+        if token.kind != "mark" or token.text not in ("{", "}", ";"):
+            if i == start and blocks[-1][0] == "code":
+                yield i, blocks[-1][1]
+            continue
+        if token.text == "{":
+            kind = kind_of_brace(tokens[start:i])
+            if blocks[-1][0] == "code":
+                kind = "class" if kind == "class" else "code"
+            elif kind in ("function", "block"):
+                kind = "code"
+            blocks.append((kind, closing(tokens, i) or len(tokens)))
+        elif token.text == "}" and len(blocks) > 1:
+            blocks.pop()
+        start = i + 1
+
+
+def _names(tokens: Tokens, i: int) -> Iterator[tuple[int, int]]:
+    """Yield the index of each name without a value in the declarators from ``i`` on, and the index after it.
+
+    The first declarator that is not a name or an array ends them.
+    """
+    while i < len(tokens) and tokens[i].kind == "word":
+        after = _after_indices(tokens, i)
+        if after >= len(tokens) or tokens[after].text not in (",", ";"):
+            return
+        yield i, after
+        if tokens[after].text == ";":
+            return
+        i = after + 1
+
+
+def _updates(tokens: Tokens, i: int) -> bool:
+    """Return whether the variable at ``i`` is read and written: ``x += 1``, ``x = max(x, 1)``, ``++x``, ``x++``."""
+    after = _after_indices(tokens, i)
+    if after + 1 >= len(tokens):
+        return False
+    mark, second = tokens[after], tokens[after + 1]
+    if mark.text == "=":
+        return _reads_itself(tokens, i, after)
+    operator = mark.text + second.text if second.start == mark.end else ""
+    return operator in ("+=", "-=", "*=", "/=", "++", "--") or _is_prefix(tokens, i)
+
+
+def _is_prefix(tokens: Tokens, i: int) -> bool:
+    """Return whether ``++`` or ``--`` precedes the variable at ``i``, at the beginning of a statement."""
+    if i < 3:
+        return False
+    before, first, second = tokens[i - 3 : i]
+    return first.text == second.text and first.text in ("+", "-") and before.text in (";", "{", "}", ")")
+
+
+def _keeps(tokens: Tokens, i: int, array: bool) -> bool:
+    """Return whether the mention at ``i`` gives the variable no value, and declares no other of the same name."""
+    before, after = tokens[i - 1], _after_indices(tokens, i)
+    if before.text in _TYPES:
+        return False
+    if (before.text == "&" and is_address_of(tokens, i - 1)) or (array and after == i + 1):
+        return False
+    if before.text == "(" and tokens[i - 2].kind == "string":  # an operand of an asm statement
+        return False
+    return after >= len(tokens) or tokens[after].text != "=" or _reads_itself(tokens, i, after)
+
+
+def _reads_itself(tokens: Tokens, i: int, assignment: int) -> bool:
+    """Return whether the value that is assigned to the variable at ``i`` mentions it.
+
+    Return False for a long value, and for an array, whose elements may have different values.
+    """
+    if assignment > i + 1:
+        return False
+    depth = 0
+    for k in range(assignment + 1, min(assignment + 1 + _MOST_TOKENS, len(tokens))):
+        token = tokens[k]
+        depth += DEPTH.get(token.text, 0)
+        if depth < 0 or token.text == ";" or (token.text == "," and depth == 0):
+            return False
+        if token.text == tokens[i].text and tokens[k - 1].text not in _MEMBERS:
+            return True
+    return False
+
+
+def _after_indices(tokens: Sequence[Token], i: int) -> int:
+    """Return the index of the token after a name and its indices."""
+    k = i + 1
+    while k < len(tokens) and tokens[k].text == "[" and (end := closing(tokens, k)):
+        k = end + 1
+    return k

@@ -1,0 +1,131 @@
+"""Remarks about mistakes that compile: each has near-identical code without a remark."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.frontend import remarks as frontend
+from grader.frontend.remarks import remarks
+from grader.frontend.tokens import Source
+
+KERNEL = """#include <cuda_fp16.h>
+{before}
+__global__ void kernel(const float* x, float* out, int n) {{
+    {code}
+}}
+"""
+
+
+def lines(code: str, before: str = "") -> list[str]:
+    """Return the code to which each remark points, the rest of its line."""
+    text = KERNEL.format(before=before, code=code)
+    found = remarks(Source(text), "a.cu")
+    assert all((item.severity, item.file) == ("warning", "a.cu") and item.advice for item in found)
+    return [item.source_line[item.column - 1 :] for item in found]
+
+
+@pytest.mark.parametrize(
+    ("code", "points_to"),
+    [
+        ("float sum;\nfor (int i = 0; i < n; ++i) sum += x[i];\nout[0] = sum;", "sum += x[i];"),
+        ("float a, sum;\n#pragma unroll\nfor (int i = 0; i < n; ++i) { sum -= x[i]; }\na = sum;", "sum -= x[i]; }"),
+        ("float m;\nfor (int i = 0; i < n; ++i) m = fmaxf(m, x[i]);", "m = fmaxf(m, x[i]);"),
+        ("unsigned int count;\nfor (int i = 0; i < n; ++i)\nif (x[i] > 0) ++count;", "count;"),
+        ("int count;\nif (x[0] > 0) count++;\nout[0] = count;", "count++;"),
+        ("float acc[4][2];\nfor (int r = 0; r < 4; ++r)\nacc[r][0] += x[r];", "acc[r][0] += x[r];"),
+        ("__half product;\nproduct *= __float2half(x[0]);", "product *= __float2half(x[0]);"),
+        ("for (int i = 0; i < n; ++i) {\nfloat sum;\nsum += x[i];\nout[i] = sum; }\nfloat sum = 0;", "sum += x[i];"),
+    ],
+)
+def test_an_update_of_a_variable_without_a_value(code: str, points_to: str) -> None:
+    assert lines(code) == [points_to]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "float sum = 0;\nfor (int i = 0; i < n; ++i) sum += x[i];",
+        "float sum{};\nsum += x[0];",
+        "float sum;\nsum = 0;\nsum += x[0];",
+        "float sum;\nfor (int i = 0; i < n; ++i) { if (i) sum += x[i]; else sum = x[i]; }",
+        "float sum;\nload(sum);\nsum += x[0];",
+        "float sum;\nfor (int i = 0; i < n; ++i) { sum += x[i]; load(&sum); }",
+        "int slot;\nif (threadIdx.x == 0) slot = atomicAdd(&counter, 1);\nslot = __shfl_sync(~0u, slot, 0);",
+        "int node;\nwhile ((node = next[n]) > 0) n = node;",
+        "int t;\nif (n) t = a, a = b, b = t;",
+        "float x0;\nx0 = p.x0;\nx0 += 1;",
+        "float acc[4];\nclear(acc);\nacc[0] += x[0];",
+        "int sums[4];\nfor (int i = 0; i < 4; ++i) { if (i) sums[i] = sums[i - 1] + 1; else sums[0] = 1; }",
+        'float d;\nfor (int i = 0; i < n; ++i) { d += 1; asm("mov.f32 %0, 0f00000000;" : "=f"(d)); }',
+        "struct Sums { float sum; __device__ void add(float v) { sum += v; } } sums = {0};",
+        "#ifdef ZERO\nfloat sum = 0;\n#else\nfloat sum;\n#endif\nsum += x[0];",
+        "__shared__ float sum;\nsum += x[0];",
+        "static float sum;\nsum += x[0];",
+        "float sum;\nZERO(sum);\nsum += x[0];",
+        "float y;\nBEGIN\ny += x[0];",
+        "float sum;\n{ float sum = 1; out[0] = sum; }",
+        "int index;\nout[n] = x[index];",
+    ],
+)
+def test_a_variable_that_may_have_a_value(code: str) -> None:
+    assert lines(code, "#define ZERO(v) v = 0\n#define BEGIN y = 0;") == []
+
+
+def test_a_member_is_not_a_local_variable() -> None:
+    members = "struct Sums { float sum; __device__ void add(float v) { sum += v; } };\n__device__ float total;"
+    assert lines("total += x[0];", members) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "points_to"),
+    [
+        ("out[0] = x[n, 1];", "[n, 1];"),
+        ("tile[n][n / 2, 1 + (n)] = 0;", "[n / 2, 1 + (n)] = 0;"),
+        ("out[0] = (x + 1)[f(n, 1), 2];", "[f(n, 1), 2];"),
+    ],
+)
+def test_a_comma_in_a_subscript(code: str, points_to: str) -> None:
+    assert lines(code) == [points_to]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "out[0] = x[n];",
+        "out[0] = x[min(n, 1)];",
+        "out[0] = x[at<3, 4>(n)];",
+        "out[0] = x[Index{n, 1}.flat()];",
+        "auto f = [n, out] { out[n] = 0; };",
+        "run([&, n](int i) { out[i] = n; });",
+        "return [n, out](int i) { out[i] = n; };",
+        "auto [a, b] = pair;",
+        "auto const& [a, b] = pair;\nauto const [c, d] = pair;",
+        "[[maybe_unused, deprecated]] int i = 0;",
+        'printf("x[i, j]");  // x[i, j]',
+    ],
+)
+def test_commas_that_are_no_subscripts(code: str) -> None:
+    assert lines(code) == []
+
+
+def test_remarks_of_macros_and_their_number() -> None:
+    assert lines("", "#define AT(i, j) x[i, j]") == ["[i, j]"]
+    assert len(lines("\n".join(["out[0] = x[n, 1];"] * 1000))) == 20
+    assert lines("out[0] = x[n, 1" + "1" * 1000 + "];") == []
+
+
+def test_the_advice_names_the_declaration() -> None:
+    text = KERNEL.format(before="", code="float acc[4][2];\nacc[n][0] += x[n, 1];")
+    comma, uninitialized = sorted(remarks(Source(text), "a.cu"), key=lambda item: -item.column)
+    assert uninitialized.message == "'acc' is used uninitialized"
+    assert uninitialized.advice == "Line 4 declares acc without a value. Give it one, for a sum: float acc[4][2] = {};"
+    assert comma.message == "only the last index has an effect: x[n, 1] is x[1]"
+    assert "[(n) * columns + 1]" in comma.advice and "[n][1]" in comma.advice
+
+
+def test_nested_variables_of_one_name_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    keeps = frontend._keeps
+    monkeypatch.setattr(frontend, "_keeps", lambda tokens, i, array: read.append(i) or keeps(tokens, i, array))
+    lines("{ int s; s += 1; " * 100 + "s += 1; " * 1000 + "}" * 100)
+    assert len(read) < 2000
