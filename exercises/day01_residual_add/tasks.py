@@ -100,6 +100,7 @@ parallel_residual = Exercise(
         Case("128 elements", n=128),
         Case("129 elements", n=129),
         Case("a prime length", n=10007),
+        Case("a million elements", n=4 * 256 * 1024 + 1, dtypes=("f32",)),  # 1,025 blocks, as in residual_add
         Case(
             "all start one element past a 16-byte boundary",
             n=1000,

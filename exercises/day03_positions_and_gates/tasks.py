@@ -53,6 +53,7 @@ embedding = Exercise(
         Case("two tokens, hidden of 127", tokens=2, vocabulary=2, hidden=127),
         Case("one vector per thread of a warp", tokens=3, vocabulary=3, hidden=128),
         Case("whole vectors", tokens=31, vocabulary=50, hidden=256),
+        Case("more tokens than a block may have threads", tokens=1025, vocabulary=50, hidden=4),
         Case("ids outside the table", tokens=40, vocabulary=11, hidden=48, inputs={"ids": some_bad_ids}),
         Case("all tokens have the same id", tokens=20, vocabulary=9, hidden=64, inputs={"ids": constant(8)}),
         Case("table not aligned to 16 bytes", tokens=9, vocabulary=17, hidden=72, offsets={"table": 1}),
@@ -239,6 +240,8 @@ swiglu = Exercise(
         Case("129 elements", n=129),
         Case("257 elements, one more than a block", n=257),
         Case("a prime", n=4099),
+        # 1,025 blocks, even if each of 256 threads computes four elements: more than a block may have threads
+        Case("a million elements", n=4 * 256 * 1024 + 1, dtypes=("f32",)),
         Case("very negative and very large gates", n=1000, inputs={"gate": uniform(-30000.0, 30000.0)}),
         Case("gates around zero", n=515, inputs={"gate": normal(scale=0.01)}),
         Case("gate not aligned to 16 bytes", n=1029, offsets={"gate": 1}),
