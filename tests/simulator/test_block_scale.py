@@ -9,6 +9,7 @@ import pytest
 
 from grader.frontend.rewrite import RewriteError, rewrite
 from tests.seeds import SEED
+from tests.simulator.formats import FORMATS, product, toward_zero
 from tests.simulator.harness import KERNELS, Outcome, SimulatedKernel
 from tests.simulator.test_tensor_memory import descriptor
 from tests.simulator.wgmma_kernels import Layout
@@ -16,7 +17,6 @@ from tests.simulator.wgmma_kernels import Layout
 ROWS, COLUMNS, IMAGE = 128, 256, 64 * 1024
 B_AT, SCALES_AT = 16 * 1024, 48 * 1024
 CODES = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
-EXPONENT_AND_MANTISSA = {"e4m3": (4, 3), "e5m2": (5, 2), "e2m3": (2, 3), "e3m2": (3, 2), "e2m1": (2, 1)}
 BITS = {"e4m3": 8, "e5m2": 8, "e2m3": 6, "e3m2": 6, "e2m1": 4}
 
 
@@ -75,14 +75,9 @@ def elements(name: str, rows: int, depth: int, random: np.random.Generator) -> n
 
 def decoded(patterns: np.ndarray, name: str) -> np.ndarray:
     """Return in float64 the numbers that bit patterns of finite elements, or of scales, represent."""
-    numbers = patterns.astype(np.int64)
     if name == "e8m0":
-        return np.where(numbers == 0xFF, np.nan, 2.0 ** (numbers - 127))
-    exponent_bits, mantissa_bits = EXPONENT_AND_MANTISSA[name]
-    exponent = numbers >> mantissa_bits & (1 << exponent_bits) - 1
-    mantissa = (numbers & (1 << mantissa_bits) - 1) / 2.0**mantissa_bits
-    size = (mantissa + (exponent > 0)) * 2.0 ** (np.maximum(exponent, 1) - (1 << exponent_bits - 1) + 1)
-    return np.where(numbers >> exponent_bits + mantissa_bits & 1, -size, size)
+        return np.where(patterns == 0xFF, np.nan, 2.0 ** (patterns.astype(np.int64) - 127))
+    return FORMATS[name].values()[patterns]
 
 
 def packed(patterns: np.ndarray, name: str, is_mxf8f6f4: bool) -> np.ndarray:
@@ -134,13 +129,7 @@ def scaled(form: Form, patterns: np.ndarray, words: np.ndarray, is_b: bool) -> n
 def expected(form: Form, drawn: Drawn, adds: int) -> np.ndarray:
     """Return the bits [128, n] of the results: float64 sums, truncated once to f32."""
     left, right = scaled(form, drawn.a, drawn.a_scales, False), scaled(form, drawn.b, drawn.b_scales, True)
-    total = np.zeros((ROWS, form.n))
-    for k in range(form.depth):
-        total += left[:, k, None] * right[None, :, k]
-    total += drawn.c[:, : form.n].astype(np.float64) * adds
-    rounded = total.astype(np.float32)
-    away = np.abs(rounded.astype(np.float64)) > np.abs(total)
-    return np.where(away, np.nextafter(rounded, np.float32(0)), rounded).view(np.uint32)
+    return toward_zero(product(left, right) + drawn.c[:, : form.n].astype(np.float64) * adds).view(np.uint32)
 
 
 def run(

@@ -9,6 +9,7 @@ import pytest
 
 from grader.frontend.rewrite import RewriteError, rewrite
 from tests.seeds import SEED
+from tests.simulator.formats import product, toward_zero
 from tests.simulator.harness import KERNELS, SimulatedKernel
 from tests.simulator.wgmma_kernels import Layout
 
@@ -109,16 +110,11 @@ def expected(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adds: int)
     left, right = (
         (-1 if negated else 1) * numbers(x, form.type) for x, negated in zip((a, b), form.negates, strict=True)
     )
-    total = np.zeros((form.m, form.n))
-    for k in range(16):
-        total += left[:, k, None] * right[None, :, k]
+    total = product(left, right)
     if form.d == "f16":
         old = (c & 0xFFFF).astype(np.uint16).view(np.float16).astype(np.float64)
         return (total + old * adds).astype(np.float16).view(np.uint16).astype(np.uint32)
-    total += c.view(np.float32).astype(np.float64) * adds
-    rounded = total.astype(np.float32)
-    away = np.abs(rounded.astype(np.float64)) > np.abs(total)
-    return np.where(away, np.nextafter(rounded, np.float32(0)), rounded).view(np.uint32)
+    return toward_zero(total + c.view(np.float32).astype(np.float64) * adds).view(np.uint32)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from grader.setup.errors import BuildError
 from grader.verdict.wording.findings import advice, message
 from tests.seeds import SEED
 from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation
+from tests.simulator.formats import FORMATS, product, toward_zero
 from tests.simulator.harness import KERNELS, SimulatedKernel
 from tests.simulator.wgmma_kernels import LINES, Form, Layout, accumulators, source_of, words_of
 
@@ -58,20 +58,9 @@ def kernel(request: pytest.FixtureRequest, path: Path) -> SimulatedKernel:
 # ---------------------------------------------------------------------------------------------------------- reference
 
 
-@functools.cache
 def eight_bits(type_: str) -> np.ndarray:
     """Return the value of each code of an 8-bit format."""
-    exponent_bits, mantissa_bits, bias = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15)}[type_]
-    values = []
-    for code in range(256):
-        exponent, mantissa = code >> mantissa_bits & (1 << exponent_bits) - 1, code & (1 << mantissa_bits) - 1
-        value = (mantissa / 2**mantissa_bits + (exponent > 0)) * 2.0 ** (max(exponent, 1) - bias)
-        if type_ == "e5m2" and exponent == 31:
-            value = np.nan if mantissa else np.inf
-        elif type_ == "e4m3" and code & 127 == 127:
-            value = np.nan
-        values.append(-value if code & 128 else value)
-    return np.array(values)
+    return FORMATS[type_].values()
 
 
 def draw(type_: str, shape: tuple[int, int], random: np.random.Generator) -> np.ndarray:
@@ -113,9 +102,7 @@ def expected(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adds: int)
     left, right = form.scale_a * numbers(a, form.a), form.scale_b * numbers(b, form.b)
     if form.a in ("e4m3", "e5m2") and form.d == "f32":
         return aligned_sum(left, right, c.astype(np.float64) * (adds != 0))
-    total = np.zeros((64, form.n))
-    for k in range(form.k):
-        total += left[:, k, None] * right[None, :, k]
+    total = product(left, right)
     if adds:
         total += c.astype(np.float64)
     if form.d == "s32":
@@ -125,9 +112,7 @@ def expected(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adds: int)
     if form.d == "f16":
         with np.errstate(over="ignore"):
             return total.astype(np.float16)
-    rounded = total.astype(np.float32)
-    away = np.abs(rounded.astype(np.float64)) > np.abs(total)
-    return np.where(away, np.nextafter(rounded, np.float32(0)), rounded)
+    return toward_zero(total)
 
 
 def layouts(mn_major: bool, rows: int, k_bytes: int = 32) -> list[Layout]:
@@ -232,7 +217,7 @@ def test_every_code_of_8_bits_is_decoded(kernel: SimulatedKernel, type_: str) ->
     """Check all codes: A contains them, and B is a part of the identity matrix, which copies them to D."""
     form = Form(24, "f32", type_, type_)
     one = {"e4m3": 0x38, "e5m2": 0x3C}[type_]
-    layout = Layout("32", False, 0, 256)
+    layout, image = Layout("32", False, 0, 256), np.zeros(192 * 1024, np.uint8)
     seen: dict[int, float] = {}
     for first in range(0, 32, 24):
         codes = np.arange(64 * 32).reshape(64, 32).astype(np.uint8)
@@ -244,13 +229,7 @@ def test_every_code_of_8_bits_is_decoded(kernel: SimulatedKernel, type_: str) ->
         for row in range(64):
             for k in np.flatnonzero(strange[row]):
                 codes[row, k] = 0
-        image = np.zeros(16 * 1024, np.uint8)
-        layout.place(image, codes)
-        layout.place(image[8192:], b)
-        out = np.zeros((128, 12), np.float32)
-        outcome = kernel(f"run_{form.name}", image.view(np.int32), image.size // 4, layout.bits, 0, layout.bits, 8192,
-                         np.zeros((128, 4), np.int32), np.zeros((128, 12), np.float32), out, 0)  # fmt: skip
-        assert outcome.error == 0
+        out = multiplied(kernel, form, layout, layout, codes, b, np.zeros((64, 24), np.float32), 0, image)
         want = np.zeros((64, 24))
         count = min(24, 32 - first)
         want[:, :count] = eight_bits(type_)[codes][:, first : first + count]
@@ -267,12 +246,8 @@ def test_nan_and_infinity_propagate(kernel: SimulatedKernel) -> None:
     a[3, 0], a[4, 1], b[5, 2] = 0x7C, 0x7D, 0xFF  # infinity, and NaN in both formats
     a[:, 2] = 0x3C
     b[:, 0] = 0xB8  # -1
-    image = np.zeros(16 * 1024, np.uint8)
-    layout.place(image, a)
-    layout.place(image[8192:], b)
-    out = np.zeros((128, 12), np.float32)
-    kernel(f"run_{form.name}", image.view(np.int32), image.size // 4, layout.bits, 0, layout.bits, 8192,
-           np.zeros((128, 4), np.int32), np.zeros((128, 12), np.float32), out, 0)  # fmt: skip
+    image = np.zeros(192 * 1024, np.uint8)
+    out = multiplied(kernel, form, layout, layout, a, b, np.zeros((64, 24), np.float32), 0, image)
     want = np.zeros((64, 24))
     want[3], want[4], want[:, 5] = -np.inf, np.nan, np.nan
     np.testing.assert_array_equal(out, accumulators(want, "f32"))
