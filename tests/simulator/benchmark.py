@@ -51,7 +51,7 @@ def kernels() -> list[Measured]:
     def solution(day: str, name: str) -> Path:
         return course_root() / "solutions" / day / f"{name}.cu"
 
-    heads, rows, square, long = (1, 4, 256, 64), (512, 4096), (256, 256), 1 << 20
+    heads, rows, long = (1, 4, 256, 64), (512, 4096), 1 << 20
     turned = (512, 32, 128)  # for rotary positions: tokens, heads, head size
     ids = random.integers(0, 1000, 2048, dtype=np.int64)
     positions = np.arange(512, dtype=np.int32)
@@ -65,18 +65,11 @@ def kernels() -> list[Measured]:
             goal=25,
             goal_with_checks=600,
         ),
+        tiled_product(256, goal=200),
         Measured(
-            "tiled product 256^3",
-            "tiled_product",
-            KERNELS / "tiled_product.cu",
-            (normal(*square), normal(*square), normal(*square), 256),
-            limit=25,
-            goal=200,
-        ),
-        Measured(
-            "RMSNorm with shuffles (512, 4096)",
-            "shuffled_rms_norm",
-            KERNELS / "shuffled_rms_norm.cu",
+            "RMSNorm (512, 4096)",
+            "rms_norm_f32",
+            solution("day02_reductions", "rms_norm"),
             (normal(*rows), normal(4096), normal(*rows), 512, 4096, 1e-6),
             limit=5,
             goal=100,
@@ -128,10 +121,12 @@ def kernels() -> list[Measured]:
     ]
 
 
-def product_of_1024_blocks() -> Measured:
-    """Return a launch that is large enough for several cores."""
-    a, b, c = (np.full((512, 512), value, np.float32) for value in (1, 2, 0))
-    return Measured("tiled product 512^3", "tiled_product", KERNELS / "tiled_product.cu", (a, b, c, 512), limit=25)
+def tiled_product(n: int, goal: float = float("inf")) -> Measured:
+    """Return a product of square matrices. With n = 512, its launch is large enough for several cores."""
+    file = course_root() / "lessons" / "day04_linear" / "linear.cu"
+    x, weight, out = (np.full((n, n), value, np.float32) for value in (1, 2, 0))
+    arguments = (x, weight, np.zeros(n, np.float32), out, n, n, n)
+    return Measured(f"tiled product {n}^3", "linear_3", file, arguments, limit=25, goal=goal)
 
 
 def milliseconds(measured: Measured, checks: bool, repetitions: int) -> float:
@@ -180,7 +175,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
     if options.workers > 1:
-        for measured in [product_of_1024_blocks(), *kernels()]:
+        for measured in [tiled_product(512), *kernels()]:
             print(measured.name)
             for checks, name in ((False, "without checks"), (True, "with all checks")):
                 print(
