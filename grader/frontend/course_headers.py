@@ -17,7 +17,7 @@ from grader.setup import shipped
 
 FOLDER = shipped.COURSE / "lessons" / "llmk"
 
-_DIRECTIVE = re.compile(r'#[ \t]*include[ \t]*(?:<[^>]*>|"[^"]*")')
+_DIRECTIVE = re.compile(r'(?:#|%:)[ \t]*include[ \t]*(?:<[^>]*>|"[^"]*")')
 _ONCE = re.compile(r"^#pragma once$", re.MULTILINE)
 
 

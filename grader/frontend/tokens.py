@@ -24,12 +24,13 @@ _LEXEME = re.compile(
     | (?P<char>    (?: u8|u|U|L )? ' (?: [^'\\\n] | \\. )* '? )
     | (?P<number>  \.?[0-9] (?: '[0-9A-Za-z_] | [eEpP][+-] | [0-9A-Za-z_.] )* )
     | (?P<word>    [^\W\d][\w$]* )
-    | (?P<mark>    :: | -> | \.\.\. | \#\# | && | \|\| | [=!<>]= (?!=) | . )
+    | (?P<mark>    :: | -> | \.\.\. | \#\# | %:%: | %: | && | \|\| | [=!<>]= (?!=) | . )
     """,
     re.VERBOSE | re.DOTALL,
 )
 
-_DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(?P<name>\w*)")
+_DIGRAPHS = {"%:": "#", "%:%:": "##"}
+_DIRECTIVE = re.compile(r"[ \t]*(?:#|%:)[ \t]*(?P<name>\w*)")
 _DEFINE_HEAD = re.compile(r"(?:[ \t]|\\\r?\n)*(?P<name>[^\W\d]\w*)(?P<parameters>\([^)]*\))?")
 _INCLUDE = re.compile(r'(?:[ \t])*(?P<header><[^>\n]+>|"[^"\n]+")')
 
@@ -153,7 +154,7 @@ class Source:
             match = _LEXEME.match(text, position)
             assert match is not None  # "." matches anything
             lexeme = match.group()
-            if at_line_start and lexeme == "#":
+            if at_line_start and lexeme in ("#", "%:"):
                 end = self._directive_end(position)
                 directive = self._directive(position, end)
                 dead_below = self._skipping(directive, dead_below)
@@ -228,9 +229,10 @@ class Source:
 
 
 def _token(match: re.Match[str]) -> Token | None:
-    """Return the token that a lexeme is; None for white space and comments."""
+    """Return the token that a lexeme is; None for white space and comments. The digraphs of ``#`` are ``#``."""
     kind = "raw" if match.lastgroup == "delimiter" else match.lastgroup or ""
-    return None if kind in ("space", "comment") else Token(kind, match.group(), match.start(), match.end())
+    text = _DIGRAPHS.get(match.group(), match.group())
+    return None if kind in ("space", "comment") else Token(kind, text, match.start(), match.end())
 
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}

@@ -36,6 +36,14 @@ def test_directives_are_separate_and_macros_keep_their_bodies():
     assert [t.text for t in source.tokens] == ["int", "y", ";"]
 
 
+def test_digraphs_of_the_number_sign():
+    source = Source("%:include <cmath>\n %:define GLUE(a, b) a %:%: b\n%:ifdef A\nint x = y %2;\n%:endif\n")
+    assert [d.name for d in source.directives] == ["include", "define", "ifdef", "endif"]
+    assert [i.name for i in source.includes] == ["cmath"]
+    assert [t.text for t in source.macros[0].body] == ["a", "##", "b"]
+    assert [t.text for t in source.tokens] == ["int", "x", "=", "y", "%", "2", ";"]
+
+
 def test_a_comment_in_a_directive_may_span_lines():
     assert words("#define A 1 /* one\n two */ + 2\nint x;") == ["int", "x", ";"]
 

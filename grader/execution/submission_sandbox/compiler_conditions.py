@@ -3,7 +3,8 @@
 A verdict combines the simulator's findings with nvcc's result, so both must compile the same code. A macro that has
 another value in nvcc than in the simulator's compiler, or in their headers, could select different code. Names of
 compilers' macros are therefore refused anywhere in the file. Other names that C++, CUDA or the simulator reserve are
-refused only in conditions (``#if``, ``#ifdef``).
+refused only in conditions (``#if``, ``#ifdef``), and those of <cstdint> also in ``#define`` and ``#undef``: the
+simulator's headers include it before the file, and nvcc's may not.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ _OF_CUDA = re.compile(r"_*(cuda|CUDA)\w*|_*(CU|CUB|CUBLAS|CUDNN|CUFFT|CURAND|CUS
 _OF_COMPILERS = re.compile(r"_[_A-Z]\w*")
 """Names that C++ reserves for compilers and their libraries."""
 
+_OF_STDINT = re.compile(
+    r"U?INT(MAX|PTR|(_FAST|_LEAST)?\d+)_(C|MAX|MIN|WIDTH) | (PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)_(MAX|MIN|WIDTH)",
+    re.VERBOSE,
+)
+"""Names of the macros of <cstdint>."""
+
 _CONDITIONS = ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef")
 _COMMENT = re.compile(r"/\*.*?\*/|//.*", re.DOTALL)
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
@@ -45,8 +52,12 @@ def differing_name(source: Source, include_dirs: tuple[Path, ...]) -> str:
     for word in _words_of_conditions(source):
         if _SAME.fullmatch(word):
             continue
-        if _OF_COMPILERS.fullmatch(word) or _OF_CUDA.fullmatch(word) or word in known:
+        if any(names.fullmatch(word) for names in (_OF_COMPILERS, _OF_CUDA, _OF_STDINT)) or word in known:
             return word
+    for directive in source.directives:
+        defined = re.match(r"\w*", _COMMENT.sub(" ", directive.text).lstrip())
+        if directive.name in ("define", "undef") and defined and _OF_STDINT.fullmatch(defined[0]):
+            return defined[0]
     return ""
 
 

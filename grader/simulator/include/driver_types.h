@@ -4,6 +4,7 @@
 // NVIDIA's own guard: helper headers test it to find out whether these types exist.
 #define __DRIVER_TYPES_H__
 
+#include <limits.h>  // as in CUDA: without it, a file that defines INT_MAX could have another value here
 #include <stddef.h>
 
 #include "sim/dim.h"

@@ -125,6 +125,10 @@ def test_a_file_next_to_a_kernel_cannot_replace_a_header(kernel_file):
 
 def test_lines_after_an_include_keep_their_numbers():
     text = 'int a;\n  #include "llmk/tile.cuh" /* a comment\n goes on */ int b;\nint c;\n'
+    digraph = text.replace("#", "%:")
+    assert course_headers.with_headers(digraph, Source(digraph), "a.cu") == course_headers.with_headers(
+        text, Source(text), "a.cu"
+    )
     lines = course_headers.with_headers(text, Source(text), 'a"b.cu').split("\n")
     assert lines[0] == "int a;" and lines[-3:-1] == [" goes on */ int b;", "int c;"]
     assert lines[-5] == '#line 2 "a\\"b.cu"' and lines[-4] == "   /* a comment"
