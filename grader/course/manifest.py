@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -130,7 +130,51 @@ def read_manifest(root: Path) -> Manifest:
     if not path.is_file():
         hint = "Run `grader` inside the course folder, or set GRADER_COURSE to it."
         raise GraderError(f"there is no {FILE} in {root}", hint)
-    data = read_toml(path)
+    text = _read_text(path)
+    manifest = _parsed(path, text)
+    for place, key, problem, hint in _contradictions(root, manifest):
+        raise _error(path, _loads(path, text), place, key, problem, hint)
+    return manifest
+
+
+def former_names(root: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return two mappings from former to present names: days, exercises. Both are empty if course.toml is invalid.
+
+    The files that course.toml names are not looked up, because each verdict calls this function several times.
+    """
+    path = root / FILE
+    try:
+        manifest = _parsed(path, _read_text(path))
+    except GraderError:
+        return {}, {}
+    if any(_wrong_former_names(manifest)):
+        return {}, {}
+    return {old: new for old, new in manifest.formerly.items() if "/" not in old}, manifest.former_exercises
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the data of a TOML file; raise GraderError if it cannot be parsed."""
+    return _loads(path, _read_text(path))
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise GraderError(f"{path} cannot be read: {error}", "The file must be readable and in UTF-8.") from error
+
+
+def _loads(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise GraderError(f"{path} is not TOML: {error}", "Correct that line, or the one before it.") from error
+
+
+@lru_cache(maxsize=4)
+def _parsed(path: Path, text: str) -> Manifest:
+    """Parse the text of a course.toml, which takes 5 ms. A verdict of ``grader watch`` asks for it four times."""
+    data = _loads(path, text)
     version = data.get("format")
     if version != FORMAT:
         says = "has no key format" if version is None else f"has the format {version!r}"
@@ -139,31 +183,9 @@ def read_manifest(root: Path) -> Manifest:
             f"If the file is newer than the grader: git pull, then make. Otherwise write format = {FORMAT}.",
         )
     try:
-        manifest = msgspec.convert(data, Manifest)
+        return msgspec.convert(data, Manifest)
     except msgspec.ValidationError as error:
         raise _error(path, data, *_translated(str(error))) from None
-    for place, key, problem, hint in _contradictions(root, manifest):
-        raise _error(path, data, place, key, problem, hint)
-    return manifest
-
-
-def former_names(root: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return two mappings from former to present names: days, exercises. Both are empty if course.toml is invalid."""
-    try:
-        manifest = read_manifest(root)
-    except GraderError:
-        return {}, {}
-    return {old: new for old, new in manifest.formerly.items() if "/" not in old}, manifest.former_exercises
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """Return the data of a TOML file; raise GraderError if it cannot be parsed."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise GraderError(f"{path} cannot be read: {error}", "The file must be readable and in UTF-8.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise GraderError(f"{path} is not TOML: {error}", "Correct that line, or the one before it.") from error
 
 
 Record = TypeVar("Record")

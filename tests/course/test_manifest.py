@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from grader.course import Course
-from grader.course.manifest import FILE, read_manifest
+from grader.course import Course, manifest
+from grader.course.manifest import FILE, former_names, read_manifest
 from grader.report.task_view import effort
 from grader.setup.errors import GraderError
 
@@ -67,10 +70,35 @@ def refused(root: Path) -> tuple[str, str]:
 
 
 def test_it_is_read_in_order(root: Path) -> None:
-    manifest = read_manifest(root)
-    assert [(day.number, day.title) for day in manifest.days] == [(1, "First"), (2, "Second")]
-    assert [exercise.name for exercise in manifest.days[1].exercises] == ["twice", "thrice"]
-    assert manifest.days[1].exercises[0].kind == "debug" and manifest.days[1].exercises[0].points == 4
+    read = read_manifest(root)
+    assert [(day.number, day.title) for day in read.days] == [(1, "First"), (2, "Second")]
+    assert [exercise.name for exercise in read.days[1].exercises] == ["twice", "thrice"]
+    assert read.days[1].exercises[0].kind == "debug" and read.days[1].exercises[0].points == 4
+
+
+def test_an_unchanged_text_is_parsed_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+
+    def loads(text: str) -> dict[str, Any]:
+        parsed.append(text)
+        return tomllib.loads(text)
+
+    monkeypatch.setattr(manifest, "tomllib", SimpleNamespace(loads=loads, TOMLDecodeError=tomllib.TOMLDecodeError))
+    first = read_manifest(root)
+    assert former_names(root) == ({}, {}) and read_manifest(root) == first
+    assert parsed == [TEXT]
+    renamed = f'{TEXT}[formerly]\nday01_begin = "day01_first"\n'
+    (root / FILE).write_text(renamed)
+    assert former_names(root) == ({"day01_begin": "day01_first"}, {"day01_begin/once": "day01_first/once"})
+    assert read_manifest(root).formerly and parsed == [TEXT, renamed]
+
+
+def test_former_names_of_an_invalid_file(root: Path) -> None:
+    for text in ("format = ", TEXT + '[formerly]\nday01_begin = "day09_first"\n', TEXT.replace("format = 1", "")):
+        (root / FILE).write_text(text)
+        assert former_names(root) == ({}, {})
+    (root / FILE).unlink()
+    assert former_names(root) == ({}, {})
 
 
 @pytest.mark.parametrize(
