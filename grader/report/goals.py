@@ -63,9 +63,9 @@ def goals_page(course: Course, found: Sequence[Reached]) -> str:
     """Return the goals as a page in Markdown: for each day a table, the reasons, and the commands that measured."""
     parts = [HEAD, summary(found), ""]
     for title, of_day in _by_day(course, found):
-        parts += [f"## {title}", "", "| kernel | asked | reached | | measured on |", "| --- " * 5 + "|"]
+        parts += [f"## {title}", "", "| kernel | asked | reached | result | measured on |", "| --- " * 5 + "|"]
         for one in of_day:
-            measured = f"{one.gpu}, {one.date}" if one.rows else ""
+            measured = f"{one.gpu}<br>{one.date}" if one.rows else ""
             parts.append(f"| `{one.goal.title}` | {one.goal.limit} | {one.range} | {one.status} | {measured} |")
         reasons = [f"- `{one.goal.title}`, {one.goal.limit}. {one.explained}" for one in of_day if one.explained]
         parts += ["", *reasons]

@@ -178,6 +178,22 @@ def test_wide_parts_on_a_phone(open_page: OpenPage, book: Path) -> None:
     assert image.evaluate("each => each.decode().then(() => each.clientWidth >= each.naturalWidth)")
 
 
+CUT_OFF = """() => [...document.querySelectorAll('article pre')].filter(listing => {
+    const columns = Math.max(...listing.innerText.split('\\n').map(line => line.length));
+    return listing.checkVisibility() && columns <= 105 && listing.scrollWidth > listing.clientWidth + 1;
+}).map(listing => listing.innerText.slice(0, 200))"""
+"""JavaScript that returns the beginnings of listings that scroll sideways although no line has over 105 columns."""
+
+
+@pytest.mark.parametrize("width", [1280, 1440, 1920])
+def test_a_desktop_shows_listings_in_full(open_page: OpenPage, book: Path, width: int) -> None:
+    page = open_page((width, 900))
+    for name in PAGES:
+        page.goto(file_url(book / name))
+        assert page.evaluate(CUT_OFF) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} scrolls sideways"
+
+
 LEAVE_THREE = """for (const kind of ['.highlight', 'mjx-container'])
     [...document.querySelectorAll(kind)].slice(3).forEach(each => each.remove())"""
 """JavaScript that removes all but three listings and three formulas from a page before axe-core checks it.

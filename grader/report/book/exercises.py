@@ -92,7 +92,7 @@ def _only(dtypes: tuple[str, ...] | None) -> str:
 
 
 def _tensors(exercise: Exercise) -> str:
-    rows = ["| tensor | | shape | dtype |", "| --- | --- | --- | --- |"]
+    rows = ["| tensor | access | shape | dtype |", "| --- | --- | --- | --- |"]
     rows += [f"| `{name}` | {use} | `{shape}` | {dtype} |" for name, shape, dtype, use in tensors(exercise)]
     known = {*exercise.inputs, *exercise.outputs}
     others = [p for p in exercise.parameters(exercise.dtypes[0]) if p.name not in known and not p.is_stream]

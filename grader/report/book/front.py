@@ -46,7 +46,7 @@ SHOWN = (
 
 def page(course: Course, more: list[str]) -> str:
     """Return the page as Markdown; ``more``: pages to list after the days, as paths from the front page."""
-    rows = ["| day | | exercises | points |", "| ---: | --- | ---: | ---: |"]
+    rows = ["| day | topic | exercises | points |", "| ---: | --- | ---: | ---: |"]
     for day in course.days:
         title = f"[{escaped(day.title)}](lessons/{day.folder}/lesson.ipynb)<br>{escaped(day.summary)}"
         rows.append(f"| {day.number} | {title} | {len(day.exercises)} | {sum(e.points for e in day.exercises)} |")

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import re
+
 import nbformat
 
 from grader.course import Course, Day
 from grader.course.puzzles import read_puzzles
 from grader.report.book.links import Links, escaped, relative
 
+FENCED = re.compile(r"^(```+).*?^\1", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
+
 
 def page(text: str, path: str, links: Links, day: Day | None) -> str:
     """Prepare the notebook ``text`` (JSON) for the book. ``path``: its path in the course's folder."""
     notebook = nbformat.reads(text, as_version=4)
+    section = ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
+            headings = HEADING.findall(FENCED.sub("", cell.source))
+            section = headings[-1].replace("`", "") if headings else section
             cell.source = links.rewrite(cell.source, path)
+        elif any("image/png" in output.get("data", {}) for output in cell.outputs):
+            # Without it, screen readers read out the name of the picture's file.
+            cell.metadata["mystnb"] = {"image": {"alt": f"Picture in the section: {section}"}}
     if day and day.exercises:
         notebook.cells.append(nbformat.v4.new_markdown_cell(_exercises(day, path), id="exercises-of-the-day"))
     return str(nbformat.writes(notebook))

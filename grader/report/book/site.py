@@ -105,7 +105,7 @@ def finish(page: Path) -> None:
     text = text.replace('<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">')
     text = re.sub(r"<pre(?![^>]*tabindex)", '<pre tabindex="0"', text)
     text = re.sub(r'<div class="(math [^"]*|table-wrapper[^"]*)"', r'<div tabindex="0" class="\1"', text)
-    text = re.sub(r'(<img alt="[^"]*_images/[^>]*>)', r'<div class="picture" tabindex="0">\1</div>', text)
+    text = re.sub(r'(<img [^>]*src="[^"]*_images/[^>]*>)', r'<div class="picture" tabindex="0">\1</div>', text)
     page.write_text(text, encoding="utf-8")
 
 

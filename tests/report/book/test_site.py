@@ -45,6 +45,7 @@ def small(root: Path, sentence: str = "") -> Course:
             "# Day 1: sums\n\n## The idea\n\n$\\sum_i x_i$ in [`sum.cu`](sum.cu), "
             "[solved](../../solutions/day01_sums/total.cu)."
             f" {sentence}\n\n## What to read\n\n- A. Author, *A marvellous book*."
+            "\n\n## A look at `total`\n\n```sh\n# This is a comment and no heading.\n```"
         ),
         nbformat.v4.new_code_cell(
             "plt.plot([1])", outputs=[picture], execution_count=1, metadata={"tags": ["hide-input"]}
@@ -66,7 +67,9 @@ def test_a_small_book(tmp_path: Path) -> None:
 
     lesson = (html / "lessons/day01_sums/lesson.html").read_text()
     assert re.search(r'<details class="[^"]*hide[^"]*input', lesson), "the cell that draws is not folded"
-    assert lesson.count("<img") >= 1 and "\\(\\sum_i x_i\\)" in lesson
+    (alternative,) = re.findall(r'<div class="picture" tabindex="0"><img alt="([^"]*)"', lesson)
+    assert alternative == "Picture in the section: A look at total"
+    assert "\\(\\sum_i x_i\\)" in lesson
     assert 'href="../../exercises/day01_sums/total.html"' in lesson
     (mathjax,) = re.findall(r'src="([^"?]*tex-chtml\.js)', lesson)
     assert (html / "lessons/day01_sums" / mathjax).resolve().is_file()
