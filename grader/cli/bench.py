@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    exercise: Annotated[list[str] | None, typer.Argument(metavar="EXERCISE...", help="Which exercises.")] = None,
+    exercise: Annotated[list[str] | None, typer.Argument(metavar="EXERCISE...", help="The exercises to time.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Time the solutions of all exercises.")] = False,
     file: Annotated[
         Path | None, typer.Option("--file", metavar="F", help="Time this file instead of your own in exercises/.")

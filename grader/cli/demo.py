@@ -27,7 +27,7 @@ NEXT: list[NextStep] = [
 
 
 def command() -> int:
-    """Grade a correct and a broken flash attention, to show what a verdict looks like.
+    """Grade a correct and a broken flash attention, as an example.
 
     Exit code: 0 if the correct one passes and the broken one fails, as expected.
     """

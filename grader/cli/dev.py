@@ -20,7 +20,7 @@ from grader.setup.errors import GraderError
 from grader.setup.files import write_file
 from grader.verdict import words
 
-app = typer.Typer(help="For authors: create a day or an exercise, and see what it still lacks.", rich_markup_mode=None)
+app = typer.Typer(help="For authors: create days and exercises, and check them.", rich_markup_mode=None)
 new = typer.Typer(help="Create a day or an exercise.", rich_markup_mode=None)
 app.add_typer(new, name="new")
 
@@ -37,7 +37,7 @@ def new_day(
     folder: Annotated[str, typer.Argument(metavar="DAY_FOLDER", help="The day's folder: day11_quantization.")],
     title: Title,
 ) -> int:
-    """Create a day: an entry in course.toml, and a lesson with its sections."""
+    """Create a day: an entry in course.toml, and a lesson."""
     from grader.course.authoring import new
 
     _say(new.new_day(Course(), folder, title), folder)
@@ -62,7 +62,7 @@ def new_exercise(
         ),
     ] = None,
 ) -> int:
-    """Create an exercise: an entry in course.toml, and every file that it needs.
+    """Create an exercise: an entry in course.toml, and its files.
 
     With --from, the skeleton and the prototype come from a solution. If tasks.py describes the exercise already, wrong
     kernels are proposed and run, as by `grader dev wrong`.
@@ -130,9 +130,11 @@ def check(
 @app.command("wrong")
 def wrong(
     name: Annotated[str, typer.Argument(metavar="DAY/NAME", help="The exercise.")],
-    each: Annotated[int, typer.Option(min=1, help="The maximum number of kernels for one kind of mistake.")] = EACH,
+    each: Annotated[
+        int, typer.Option(min=1, metavar="N", help="The maximum number of kernels for one kind of mistake.")
+    ] = EACH,
 ) -> int:
-    """Propose wrong kernels by editing the solution, run them, and keep those that fail.
+    """Edit the solution into wrong kernels, and keep those that fail.
 
     The kinds: a guard off by one, a loop that runs once too often, a missing barrier or rescaling, a wrong stride, a
     half accumulator, a vectorized access without a loop for the tail, - instead of +, a maximum that starts at 0. Exit
@@ -147,7 +149,10 @@ def wrong(
 def lessons(
     part: Annotated[str | None, typer.Argument(metavar="[DAY]", help="A day; default: all days.")] = None,
 ) -> int:
-    """Show each lesson's length, questions, long paragraphs and long listings, and how much of solutions it shows."""
+    """Show the length and the questions of each lesson.
+
+    Show also its long paragraphs and listings, and how much of the solutions it shows.
+    """
     from grader.course.authoring import lesson_rules
 
     course = Course()
@@ -184,7 +189,10 @@ def messages(
         Path | None, typer.Option(metavar="FILE", help="The Markdown file to write; default: print the page.")
     ] = None,
 ) -> int:
-    """Write every message that a verdict may show, with sample values, as one page of Markdown."""
+    """Write every message of a verdict, with sample values.
+
+    The result is one page of Markdown.
+    """
     from grader.verdict.wording import catalog
 
     if out is None:

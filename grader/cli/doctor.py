@@ -179,7 +179,7 @@ def objdump() -> Examined:
     from grader.simulator.disassembly import find_objdump
 
     try:
-        return Examined("objdump", GOOD, Path(find_objdump()).name)
+        return Examined("objdump", GOOD, str(find_objdump()))
     except GraderError as error:
         return Examined(
             "objdump", OPTIONAL, "not found", f"Without it, floating-point operations are not shown. {error.hint}"

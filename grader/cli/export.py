@@ -18,7 +18,7 @@ from grader.verdict import words
 if TYPE_CHECKING:
     from grader.classroom.exports.feedback import Export
 
-app = typer.Typer(help="For instructors: files for Gradescope, GitHub, Moodle and Canvas.", rich_markup_mode=None)
+app = typer.Typer(help="For instructors: files for Gradescope, GitHub, Moodle, Canvas.", rich_markup_mode=None)
 SHOWN = 5
 
 Visibility = Literal["visible", "hidden", "after_due_date", "after_published"]

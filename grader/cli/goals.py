@@ -13,10 +13,10 @@ from grader.setup.errors import GraderError
 
 def command(
     exercise: Annotated[
-        list[str] | None, typer.Argument(metavar="EXERCISE...", help="Which exercises. Default: all.")
+        list[str] | None, typer.Argument(metavar="EXERCISE...", help="The exercises; default: all.")
     ] = None,
 ) -> int:
-    """Show what the solutions should reach on an H200, and what they reached.
+    """Show the goals for the solutions on an H200, and the results.
 
     The goals are in exercises/goals.toml, the figures in the records beside the lessons. Nothing is measured.
     """

@@ -28,7 +28,9 @@ class CommandClass(TyperCommand):
 
 
 def command(context: typer.Context) -> int:
-    """Compile and link CUDA programs for the simulated GPU, called as nvcc is: make NVCC="grader nvcc".
+    """Compile CUDA programs for the simulated GPU, called like nvcc.
+
+    In a project's build, use it in place of nvcc: make NVCC="grader nvcc".
 
     The results are ordinary objects and programs. A program shows its findings on stderr when it ends. `grader nvcc
     --toolkit` prints a folder for Makefiles that need CUDA's: make CUDA_DIR="$(grader nvcc --toolkit)".

@@ -22,7 +22,7 @@ def command(
     ] = None,
     device: Device = "cpu",
 ) -> int:
-    """Grade at each save, and move on to the next exercise when one passes.
+    """Grade at each save, and continue with the next exercise.
 
     Keys: h hint, l list, r run again, v everything, n next exercise, q quit.
     """

@@ -256,6 +256,12 @@ def test_no_command_shows_help(grader) -> None:  # type: ignore[no-untyped-def]
         assert f"  {name} " in done.out
 
 
+@pytest.mark.parametrize("group", [(), ("dev",), ("dev", "new"), ("export",)], ids=" ".join)
+def test_lists_of_commands_show_whole_sentences(grader, group: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]
+    _, _, commands = grader(*group, "--help").out.partition("Commands:")
+    assert commands and "..." not in commands
+
+
 def test_a_closed_pipe_is_no_error() -> None:
     command = f"{shlex.quote(sys.executable)} -m grader list | true"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
