@@ -11,6 +11,7 @@ from rich.text import Text
 from grader.course import Entry
 from grader.course.python_task import PythonExercise
 from grader.course.task import Exercise, split_shape
+from grader.report import theme
 from grader.report.failures import indented, paragraph
 from grader.verdict import words
 
@@ -24,7 +25,7 @@ def render_task(task: Exercise) -> RenderableType:
     others = [task.launcher(dtype) for dtype in task.dtypes[1:]]
     also = f"and the same for {words.listed(task.dtypes[1:])}: {words.listed(others)}" if others else ""
     rows = [paragraph(task.summary), Text(""), *_effort_rows(task)]
-    rows.append(paragraph(task.prototype(task.dtypes[0]), style="code", indent=4))
+    rows.append(_prototype(task.prototype(task.dtypes[0])))
     if len(set(others)) == len(others) and also:
         rows.append(paragraph(also, style="quiet", indent=4))
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -33,6 +34,18 @@ def render_task(task: Exercise) -> RenderableType:
     for row in tensors(task):
         table.add_row(*map(Text, row))  # a shape is no markup
     return Group(*rows, Text(""), indented(table, 4)) if table.row_count else Group(*rows)
+
+
+def _prototype(text: str) -> RenderableType:
+    """Return a prototype, broken between parameters where it is too long for a line."""
+    lines = [""]
+    for part in re.split(r"(?<=,) ", text):
+        longer = f"{lines[-1]} {part}" if lines[-1] else part
+        if len(longer) <= theme.WIDTH - 4:
+            lines[-1] = longer
+        else:
+            lines.append(f"    {part}")
+    return paragraph("\n".join(lines), style="code", indent=4)
 
 
 def _effort_rows(task: Exercise) -> list[RenderableType]:

@@ -95,6 +95,14 @@ def test_a_task_is_shown_with_the_sizes_that_its_launcher_has() -> None:
     assert "[pages, kv_heads, page_size, head_dim]" in flat(shown) and "first_page" not in shown
 
 
+def test_a_long_prototype_is_broken_between_parameters() -> None:
+    task = find("flash_attention_backward").load()
+    lines = theme.plain_text(render_task(task)).splitlines()
+    first = next(number for number, line in enumerate(lines) if "void flash_attention_backward(" in line)
+    assert lines[first + 1].startswith(" " * 8 + "const float* ") and lines[first].rstrip().endswith(",")
+    assert task.prototype("f32") in flat("\n".join(lines))
+
+
 def test_verbose_shows_every_failing_case_in_full() -> None:
     text = flat(terminal.as_text(samples.wrong(), verbose=True))
     assert text.count("elements wrong (49.2 %)") == 2 and "took longer than 20 s and was ended" in text
