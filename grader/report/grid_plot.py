@@ -65,39 +65,37 @@ def draw(rows: Sequence[Row]) -> Figure:
             "no size of the grid is measured yet, so there is nothing to draw", "Run it again with more --minutes."
         )
     figure, axes = plt.subplots(
-        2 * len(drawn),
-        2,
-        figsize=(12, 9 * len(drawn)),
-        squeeze=False,
+        4 * len(drawn),
+        figsize=(9, 15 * len(drawn)),
         layout="constrained",
-        height_ratios=[5, 4] * len(drawn),
+        height_ratios=[5, 5, 4, 4] * len(drawn),
     )
     for number, (name, measured) in enumerate(drawn.items()):
-        for axis, causal in zip(axes[2 * number], (False, True)):
+        unmasked, causal_map, rates, latencies = axes[4 * number : 4 * number + 4]
+        for axis, causal in ((unmasked, False), (causal_map, True)):
             _heat_map(axis, measured, causal, f"{name}\n{'causal' if causal else 'no mask'}: times as fast as torch")
-        left, right = axes[2 * number + 1]
         batches = Counter(row.B for row in measured)
         pairs = sorted({(row.C, row.H) for row in measured})
         colors = dict(zip(pairs, itertools.cycle(plt.colormaps["tab20"].colors)))
         for axis, batch, title in (
-            (left, max(batches, key=lambda batch: (batches[batch], batch)), "tokens per second"),
-            (right, min(batches), "latency in us, P50 to P99"),
+            (rates, max(batches, key=lambda batch: (batches[batch], batch)), "tokens per second"),
+            (latencies, min(batches), "latency in us, P50 to P99"),
         ):
             for (width, heads), points in series(measured, batch).items():
                 lengths, color = [row.N for row in points], colors[width, heads]
-                values = [row.tokens_per_second if axis is left else row.p50_us for row in points]
+                values = [row.tokens_per_second if axis is rates else row.p50_us for row in points]
                 axis.plot(lengths, values, "o-", ms=3, lw=1, color=color)
-                if axis is right:
+                if axis is latencies:
                     bounds = [row.p50_us for row in points], [row.p99_us for row in points]
                     axis.fill_between(lengths, *bounds, color=color, alpha=0.2)
             axis.set_xscale("log", base=2)
             axis.set_yscale("log")
             axis.set_xticks(sorted({row.N for row in measured}), [str(n) for n in sorted({row.N for row in measured})])
             axis.set_xlabel("N")
-            axis.set_title(f"no mask, batch of {batch}: {title}", fontsize=8, loc="left")
+            axis.set_title(f"no mask, batch of {batch}: {title}", fontsize=10, loc="left")
         lines = [Line2D([], [], color=color, marker="o", ms=3, lw=1) for color in colors.values()]
         labels = [f"C {width}, H {heads} (D {width // heads})" for width, heads in colors]
-        right.legend(lines, labels, fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5))
+        rates.legend(lines, labels, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 
@@ -106,19 +104,19 @@ def _heat_map(axis: Any, rows: Sequence[Row], causal: bool, title: str) -> None:
     from matplotlib.colors import TwoSlopeNorm
 
     names, sizes, cells = ratios(rows, causal)
-    axis.set_title(title, fontsize=8, loc="left")
+    axis.set_title(title, fontsize=10, loc="left")
     if not cells:
         axis.set_axis_off()
         return
     axis.imshow(cells, cmap="RdBu", norm=TwoSlopeNorm(1.0, 0.5, 1.5), aspect="auto")
-    axis.set_xticks(range(len(sizes)), sizes, rotation=60, ha="right", fontsize=6)
-    axis.set_yticks(range(len(names)), names, fontsize=6)
+    axis.set_xticks(range(len(sizes)), sizes, rotation=60, ha="right", fontsize=8)
+    axis.set_yticks(range(len(names)), names, fontsize=8)
     axis.tick_params(length=0)
     for y, line in enumerate(cells):
         for x, value in enumerate(line):
             text = f"{value:.2f}" if value == value else ""  # NaN: not measured, or torch does not support the size
             axis.text(
-                x, y, text, ha="center", va="center", fontsize=5.5, color="white" if abs(value - 1) > 0.35 else "black"
+                x, y, text, ha="center", va="center", fontsize=8, color="white" if abs(value - 1) > 0.35 else "black"
             )
 
 

@@ -36,7 +36,7 @@ def percentiles_table(timings: Sequence[Timing]) -> RenderableType:
     for timing in timings:
         times = [words.microseconds(t) for t in (timing.p50_us, timing.p90_us, timing.p95_us, timing.p99_us)]
         rows.append([timing.name, timing.dtype, *times, *(_judged(timing, titles) if judged else ())])
-    return _by_size(titles, rows)
+    return by_name(titles, rows)
 
 
 def spread_table(timings: Sequence[Timing]) -> RenderableType:
@@ -48,26 +48,26 @@ def spread_table(timings: Sequence[Timing]) -> RenderableType:
     for timing in timings:
         times = (timing.mean_us, timing.deviation_us, timing.minimum_us, timing.maximum_us)
         rows.append([timing.name, timing.dtype, str(timing.runs), *map(words.microseconds, times)])
-    return _by_size(titles, rows)
+    return by_name(titles, rows)
 
 
-def _by_size(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> RenderableType:
-    """Return a table.
+def by_name(titles: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2, width: int = WIDTH) -> RenderableType:
+    """Return a table. If the names in the first column make it too wide, they become headings above their rows.
 
-    If the first column makes it too wide, the texts of that column become headings above their rows.
+    ``left``: the number of left-aligned columns; ``width``: the maximum width.
     """
     widths = [max(map(len, column)) for column in zip(titles, *rows)]
-    if sum(widths) + 2 * (len(widths) - 1) <= WIDTH:
-        return Group(_line(titles, widths, 2, "quiet"), *(_line(row, widths, 2) for row in rows))
+    if sum(widths) + 2 * (len(widths) - 1) <= width:
+        return Group(_line(titles, widths, left, "quiet"), *(_line(row, widths, left) for row in rows))
     heads = [["", *titles[1:]]]
-    if sum(widths[1:]) + 2 * (len(widths) - 1) > WIDTH:
+    if sum(widths[1:]) + 2 * (len(widths) - 1) > width:
         parts = [title.rpartition(" ") for title in heads[0]]
         heads = [[first for first, _, _ in parts], [last for _, _, last in parts]]
         widths = [max(map(len, column)) for column in zip(*heads, *rows)]
-    lines = [_line(head, [0, *widths[1:]], 2, "quiet") for head in heads]
+    lines = [_line(head, [0, *widths[1:]], left, "quiet") for head in heads]
     for name, group in itertools.groupby(rows, key=lambda row: row[0]):
         lines.append(Text(name))
-        lines += [_line(["", *row[1:]], [0, *widths[1:]], 2) for row in group]
+        lines += [_line(["", *row[1:]], [0, *widths[1:]], left) for row in group]
     return Group(*lines)
 
 
@@ -106,7 +106,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], left: int, style: str = "
 
 
 def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
-    """Return a table of the median of each size, for several kernels."""
+    """Return a table of the median of each size, for several kernels. A name that repeats is shown once."""
     table = theme.table()
     table.add_column("kernel", no_wrap=True)
     table.add_column("size", overflow="fold")
@@ -118,10 +118,11 @@ def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for kernel, timings in rows.items():
         for number, timing in enumerate(timings):
+            repeated = number > 0 and timing.name == timings[number - 1].name
             best = [t for t in (timing.torch_eager_us, timing.torch_compile_us) if t]
             table.add_row(
                 kernel if number == 0 else "",
-                timing.name,
+                "" if repeated else timing.name,
                 timing.dtype,
                 words.microseconds(timing.median_us),
                 words.microseconds(min(best)) if best else "",
@@ -155,7 +156,7 @@ def machine_line(device: str, *machines: Machine) -> str:
         parts.append(f"copy {_range(copies)} GB/s")
     for dtype in machine.product_gigaflops:
         rates = [one.product_gigaflops[dtype] / 1000 for one in machines if dtype in one.product_gigaflops]
-        parts.append(f"{dtype} product {_range(rates)} T/s")
+        parts.append(f"{dtype} matmul {_range(rates)} T/s")
     parts.append(f"driver {machine.driver}, CUDA {machine.cuda}, torch {machine.torch}")
     return ", ".join(parts)
 

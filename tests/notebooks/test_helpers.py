@@ -156,6 +156,9 @@ def test_roofline_draws() -> None:
 
     ax = roofline({"simple": (1e9, 1e9), "tiled": (1e9, 1e7, 1e-4)}, gpu="L4")
     assert ax.get_title(loc="left") == "Roofline of one L4"
+    ax = roofline({"memory-bound": (1e9, 1e9), "first": (1e9, 1e6), "second": (4e9, 1e6)}, gpu="L4")
+    below = {text.get_text(): -text.xyann[1] for text in ax.texts if hasattr(text, "xyann")}
+    assert 10 < below["first"] < 20 and below["second"] > below["first"] + 10, "labels are right below their points"
     plt.close("all")
 
 
@@ -247,6 +250,9 @@ def test_h200_table(tmp_path: Path) -> None:
     entry["timings"] = [{**timing, "copy_us": 500.0}]
     (tmp_path / "h200.json").write_text(json.dumps({"version": 1, "exercises": {"softmax": entry}}))
     assert "same bytes" in str(h200_table(tmp_path)) and "98 %" in str(h200_table(tmp_path))
+    entry["timings"] = [timing, {**timing, "dtype": "f16"}]
+    (tmp_path / "h200.json").write_text(json.dumps({"version": 1, "exercises": {"softmax": entry}}))
+    assert str(h200_table(tmp_path)).count("  large  ") == 1, "rows of other dtypes do not repeat the size"
     (tmp_path / "h200.json").write_text("{")
     with pytest.raises(GraderError, match="cannot be read"):
         h200_table(tmp_path)
@@ -299,6 +305,9 @@ def test_h200_profiles(tmp_path: Path) -> None:
     lines = str(h200_profiles(tmp_path)).splitlines()
     assert " ".join(lines[1].split()) == f"argmax, f32 71.3 us{' 12 %' * 6} 16 global memory: 3.3"
     assert lines[-1] == "NVIDIA H200, 2026-01-02: profile"
+    name = "moe_decode, 64 tokens, 64 experts, 6 each, f16: gate_up_kernel"
+    (tmp_path / "profiles_gpu.json").write_text(json.dumps({**record, "kernels": {name: figures}}))
+    assert name in str(h200_profiles(tmp_path)).splitlines(), "a long name is a line of its own"
 
 
 def test_measure_here_reports_a_missing_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

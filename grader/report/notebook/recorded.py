@@ -16,8 +16,8 @@ from grader.course import course_root, find
 from grader.judge.timing.goals import reached
 from grader.judge.timing.recordings import recorded_day
 from grader.report.failures import paragraph
-from grader.report.notebook.panel import Panel
-from grader.report.timings import column_meanings, machine_line, median_table, render_bench
+from grader.report.notebook.panel import WIDTH, Panel
+from grader.report.timings import by_name, column_meanings, machine_line, median_table, render_bench
 from grader.setup.errors import GraderError
 from grader.verdict import Timing, words
 
@@ -76,11 +76,8 @@ def h200_profiles(folder: Path) -> Panel:
     if not file.exists():
         return Panel(Text(f"Not recorded yet. On an H200, `python -m tests.gpu.profile {folder.name} --record` does."))
     record = json.loads(file.read_text(encoding="utf-8"))
-    table = Table(box=None, pad_edge=False, padding=(0, 1))
-    table.add_column("kernel")
-    for title in ("time", *_SHARES.values(), "warps"):
-        table.add_column(title, justify="right")
-    table.add_column("a warp waits most for")
+    titles = ["kernel", "time", *_SHARES.values(), "warps", "longest wait"]
+    rows = []
     for name, figures in record["kernels"].items():
         waits = {
             key.removeprefix("waits for "): value for key, value in figures.items() if key.startswith("waits for ")
@@ -88,8 +85,9 @@ def h200_profiles(folder: Path) -> Panel:
         reason = max(waits, key=lambda key: waits[key])
         shares = [f"{figures[figure]:.0f} %" for figure in _SHARES]
         cells = (words.microseconds(figures["us"]), *shares, f"{figures['warps per SM']:.0f}")
-        table.add_row(name, *cells, f"{reason}: {waits[reason]:.1f}")
+        rows.append([name, *cells, f"{reason}: {waits[reason]:.1f}"])
     origin = f"{record['gpu']}, {record['date']}: {record['command']}"
+    table = by_name(titles, rows, left=1, width=WIDTH)
     return Panel(Group(table, Text(""), paragraph(origin, style="quiet", indent=0)))
 
 

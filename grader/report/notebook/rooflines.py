@@ -48,6 +48,7 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
     right = max(10 * ridge, *(value * 4 for value in known))
     ax.plot([left, ridge, right], [left * peak.bandwidth, top, top], color=style.INK, lw=1.8)
     ax.plot([ridge, ridge], [left * peak.bandwidth, top], color=style.PALE, lw=1, zorder=0)
+    on_flat_roof = 0
     for number, (name, point) in enumerate(points.items()):
         x = intensity(point[0], point[1])
         roof = min(top, x * peak.bandwidth)
@@ -62,7 +63,8 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
         # they begin at the point, because a centered label would cross the slope.
         flat = x >= ridge
         centered = x >= 2 * ridge
-        place = (0 if centered else 9, -16 - 14 * (number % 3)) if flat else (9, -4)
+        place = (0 if centered else 9, -16 - 14 * (on_flat_roof % 3)) if flat else (9, -4)
+        on_flat_roof += flat
         ax.annotate(
             name,
             (x, y),
@@ -130,7 +132,7 @@ def draw_rooflines(found: Sequence[Compared]) -> Figure:
     ax.set_xlabel("operations per byte moved")
     ax.set_ylabel("operations per second")
     ax.set_title("Solutions below the rooflines of two GPUs, each measured", loc="left")
-    ax.legend(lines, labels, frameon=False, loc="upper left")
+    ax.legend(lines, labels, loc="upper left")
     return figure
 
 

@@ -14,7 +14,7 @@ from grader.course.task import Exercise
 from grader.judge.timing import bench, grid, grid_on_gpu
 from grader.judge.timing.floor import Limits
 from grader.judge.timing.grid import Row, plan, read_rows, run_grid
-from grader.report.grid_plot import kernels, ratios, save_plot, series
+from grader.report.grid_plot import draw, kernels, ratios, save_plot, series
 from grader.setup.errors import GraderError
 from tests.twice import KERNEL
 
@@ -214,6 +214,9 @@ def test_the_plot(tmp_path):
     names, sizes, cells = ratios(drawn, causal=True)
     assert (len(names), len(sizes)) == (9, len(grid.LENGTHS) * len(grid.BATCHES)) and names[0] == "D 32, H 16"
     assert {value for line in cells for value in line} == {2.0}
+    figure = draw(rows)
+    assert figure.get_figwidth() <= 9, "a notebook would shrink the numbers"
+    assert min(text.get_fontsize() for axis in figure.axes for text in axis.texts) >= 8
     save_plot(rows, tmp_path / "grid.png")
     assert (tmp_path / "grid.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(GraderError, match="no size of the grid is measured"):
