@@ -118,7 +118,7 @@ bool any_wait(const ThreadState& thread, const Shared& shared, const Record& bef
     return false;
 }
 
-Order after_wgmma(const ThreadState& thread, const Shared& shared, const Record& before) {
+Order after_mma(const ThreadState& thread, const Shared& shared, const Record& before) {
     const TensorThread* own = thread.extras ? thread.extras->tensor : nullptr;
     bool own_wait = own && own->issuer == before.thread && before.number <= own->number;
     if (own_wait && known_at_fence(thread, own->waited)) return Order::fine;  // the usual case
@@ -159,7 +159,7 @@ Order order(const ThreadState& thread, const Shared& shared, Kind kind, const Re
     if (is_transfer(before.kind)) return after_transfer(thread, before);
     // The tensor cores execute one thread's operations in order.
     if (!is_transfer(kind) && before.thread == &thread) return Order::fine;
-    return after_wgmma(thread, shared, before);
+    return after_mma(thread, shared, before);
 }
 
 // Decides whether the current operation is ordered after an earlier one. The results are cached, because most cells of

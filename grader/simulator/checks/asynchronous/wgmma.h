@@ -5,8 +5,8 @@
 // values.
 //
 // Reads of shared memory are recorded per piece (16 bytes), with the number of the wgmma and the warps that read it.
-// The shadow cell only says that such a record exists. A later write is ordered if each of those warps has waited for
-// that wgmma, or a later one, and the writer is ordered after one of the lanes that waited.
+// The shadow cell only says that such a record exists. A later write is ordered if the writer is ordered after a lane of
+// the warpgroup that has waited for that wgmma, or a later one: the wgmma is then complete for all of its warps.
 #pragma once
 
 #include "checks/core/state.h"

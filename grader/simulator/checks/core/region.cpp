@@ -116,7 +116,7 @@ void unmap_cells(ShadowCell* cells, size_t count) {
 }
 
 // Splits each cell into 1 << by cells. Begins with the last one, so that `from` may equal `to`.
-void split_cells(ShadowCell* to, const ShadowCell* from, size_t count, unsigned by) {
+static void split_cells(ShadowCell* to, const ShadowCell* from, size_t count, unsigned by) {
     unsigned copies = 1u << by;
     for (size_t i = count; i-- > 0;) {
         ShadowCell cell = from[i];

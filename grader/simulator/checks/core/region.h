@@ -37,7 +37,7 @@ enum Window : uint8_t { shared_window, global_window, initialized_window, window
 struct Region {
     uintptr_t base;
     size_t bytes;
-    ShadowCell* cells;  // null: accesses are not recorded, because no thread may write to the region
+    ShadowCell* cells;  // null: no access is recorded so far, or none need be, because no thread may write here
     uint8_t shift;      // log2 of the bytes per cell
     Space space;
     RegionKind kind;
@@ -100,8 +100,6 @@ void track(Region& region);
 ShadowCell* map_cells(size_t count);
 bool cells_were_refused();
 void unmap_cells(ShadowCell* cells, size_t count);
-// Replaces each of `count` cells by 1 << by copies, in place.
-void split_cells(ShadowCell* cells, size_t count, unsigned by);
 
 uint32_t new_region_id();
 

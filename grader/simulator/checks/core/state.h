@@ -115,7 +115,7 @@ struct alignas(64) ThreadState {
     bool awaited;   // has executed griddepcontrol.wait, in a launch that may overlap with the previous one
     bool pending;   // `recorded` is set, or a write or index is pending: the next access calls before_access()
     bool recorded;  // the thread's accesses are recorded: recording.h
-    bool watches;   // local variables of the thread are accumulators (extras->registers)
+    bool watches;   // wgmma or tcgen05.ld uses local variables of the thread (extras->registers)
 
     uint32_t time() const { return epoch.time(); }
 };

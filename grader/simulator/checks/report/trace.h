@@ -12,8 +12,8 @@ struct TracedRequest {
     Access access;
     Space space;
     unsigned kernel;
-    uint32_t serial;  // number of the warp in its block
-    uint32_t warp;
+    uint32_t serial;                 // serial of the block
+    uint32_t warp;                   // number of the warp in its block
     uint32_t number;                 // how often the warp had executed the site before
     uint32_t lanes;                  // lanes that took part
     char name[64];                   // name of the memory
