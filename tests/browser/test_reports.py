@@ -11,6 +11,12 @@ from tests.browser.conftest import DESKTOP, PHONE, OpenPage, file_url, violation
 from tests.report import samples
 
 VERDICTS = [samples.right, samples.wrong, samples.unsafe, samples.wasteful, samples.does_not_build]
+BROKEN = """() => [...document.querySelectorAll('td.number, .worst td, .worst th, .date')].filter(part => {
+    const range = document.createRange();
+    range.selectNodeContents(part);
+    return new Set([...range.getClientRects()].map(box => Math.round(box.bottom))).size > 1;
+}).map(part => part.innerText)"""
+"""JavaScript that returns the numbers, positions and dates that are broken over two lines."""
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -29,6 +35,7 @@ def test_accessibility(
         save_html(verdict(), report)
         page.goto(file_url(report))
         found += [f"{report.name}: {violation}" for violation in violations(page)]
+        assert page.evaluate(BROKEN) == []
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
             f"{report.name} scrolls sideways"
         )
