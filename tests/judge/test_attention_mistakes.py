@@ -10,6 +10,7 @@ import torch
 
 from grader.course import find
 from grader.course.task import Call, Exercise
+from grader.judge.attention_mistakes import recognize
 from grader.judge.comparison.compare import compare
 from grader.judge.correct import drop_doubtful_rounding
 from grader.judge.misread import explain
@@ -112,6 +113,26 @@ def test_axes_whose_length_is_computed_from_a_size_are_left_alone() -> None:
     output.diagnosis = None
     explain(exercise, call, output, actual)
     assert output.diagnosis is None
+
+
+ATTENTIONS = [
+    "day05_fusion/scores_softmax",
+    "day06_flash_attention/flash_attention",
+    "day06_flash_attention/flash_attention_backward",
+    "day07_grouped_query_attention/gqa_prefill",
+    "day08_mixed_precision/mixed_precision_attention",
+    "day09_sparse_attention/sliding_window",
+    "day09_sparse_attention/csr_attention",
+]
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_each_mistake_can_be_computed_for_each_case(name: str) -> None:
+    exercise = find(name).load()
+    for case in exercise.cases:
+        call = exercise.call(case, exercise.dtypes[0], 7)
+        for output in exercise.expected(call):
+            assert recognize(exercise, call, output, lambda wanted: False) is None
 
 
 def result(name: str, norm: float, kind: str = "") -> CaseResult:
