@@ -15,7 +15,7 @@ import grader.verdict as v
 from grader.setup.errors import GraderError
 from grader.verdict import schema
 from grader.verdict.findings.kind import Payload
-from grader.verdict.record import Record
+from grader.verdict.record import Line, Record, Text, _limits
 from grader.verdict.wording.results import as_json, results, save
 
 SCHEMA = json.loads(schema.FILE.read_text())
@@ -135,6 +135,30 @@ def test_texts_are_cleaned_and_shortened_on_construction(kind: type[Record]) -> 
         for text in (getattr(fact, name), getattr(made, name)):
             assert text.startswith("�[2J���� <b>\t\nxx") and text.endswith("...") and len(text) <= 20_000
     msgspec.json.encode(made)
+
+
+class Part(Record):
+    text: Line
+
+
+class Whole(Record):
+    line: Line
+    text: Text
+    lines: list[Line]
+    texts: dict[str, Text]
+    parts: list[Part]
+    number: int | None
+
+
+class Unlimited(Record):
+    text: str
+
+
+def test_the_limits_of_a_record_are_read_without_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("msgspec.inspect.type_info", None)  # reads the types of all parts, too
+    assert _limits(Whole) == {"line": 1_000, "text": 20_000, "lines": 1_000, "texts": 20_000}
+    with pytest.raises(AssertionError, match="must be a Line or a Text"):
+        _limits(Unlimited)
 
 
 def test_texts_are_cleaned_when_a_file_is_read() -> None:
