@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -106,9 +107,11 @@ def _line(cells: Sequence[str], widths: Sequence[int], left: int, style: str = "
 
 
 def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
-    """Return a table of the median of each size, for several kernels. A name that repeats is shown once."""
+    """Return a table of the median of each size, for several kernels.
+
+    A kernel's name is a line of its own, so that the sizes below it have room. Rows of other dtypes leave out the size.
+    """
     table = theme.table()
-    table.add_column("kernel", no_wrap=True)
     table.add_column("size", overflow="fold")
     table.add_column("dtype", no_wrap=True)
     table.add_column("median", justify="right", no_wrap=True)
@@ -117,12 +120,12 @@ def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for kernel, timings in rows.items():
+        table.add_row(Text(kernel, style="title"))
         for number, timing in enumerate(timings):
             repeated = number > 0 and timing.name == timings[number - 1].name
             best = [t for t in (timing.torch_eager_us, timing.torch_compile_us) if t]
             table.add_row(
-                kernel if number == 0 else "",
-                "" if repeated else timing.name,
+                Padding("" if repeated else timing.name, (0, 0, 0, 2)),
                 timing.dtype,
                 words.microseconds(timing.median_us),
                 words.microseconds(min(best)) if best else "",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.report.notebook import show_source
 from grader.report.notebook.graded import bound_html
 from grader.report.notebook.panel import Panel
 from grader.report.notebook.verdicts import VerdictPanel, explain, show, with_relative_paths
@@ -88,3 +89,10 @@ def test_panels_in_a_notebook_print_nothing_on_the_side(tmp_path: Path) -> None:
 
     (output,) = json.loads(path.read_text())["cells"][0]["outputs"]
     assert output["output_type"] == "execute_result" and set(output["data"]) == {"text/plain", "text/html"}
+
+
+def test_jupyterlab_does_not_break_lines_within_words(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.cu"
+    kernel.write_text("// a line\n")
+    for shown in (Panel("a line"), show_source(kernel)):
+        assert "white-space:pre;overflow-x:auto" in shown.html()

@@ -25,7 +25,11 @@ COLORS = TerminalTheme(
     ],
 )
 WIDTH = 100
-_PRE = '<pre style="line-height:1.35;font-family:ui-monospace,Menlo,Consolas,monospace;font-size:0.85em">{code}</pre>'
+_PRE = (
+    # JupyterLab breaks the lines of `pre` anywhere, also in words, unless an output says otherwise.
+    '<pre style="line-height:1.35;white-space:pre;overflow-x:auto;'
+    'font-family:ui-monospace,Menlo,Consolas,monospace;font-size:0.85em">{code}</pre>'
+)
 
 
 class Output:

@@ -11,8 +11,9 @@ from grader.frontend.tokens import Source, Token, closing
 from grader.report.notebook.panel import Output
 from grader.setup.errors import GraderError
 
+# JupyterLab breaks the lines of `pre` anywhere, also in words, unless an output says otherwise.
 BOX = (
-    "background:#f6f7f8;color:#24292f;padding:0.7em 1em;line-height:1.4;overflow-x:auto;"
+    "background:#f6f7f8;color:#24292f;padding:0.7em 1em;line-height:1.4;white-space:pre;overflow-x:auto;"
     "font-family:ui-monospace,Menlo,Consolas,monospace;font-size:0.9em"
 )
 
