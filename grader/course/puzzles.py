@@ -202,6 +202,8 @@ def read_puzzles(course: Course) -> list[Puzzle]:
 def find_puzzle(course: Course, name: str) -> Puzzle | None:
     """Return the puzzle of that name, ``DAY/NAME`` or path; None if there is none."""
     wanted = name.strip().removesuffix(".cu").split("/")
+    if any(entry.variable == wanted[-1] for entry in [*course.exercises, *course.drafts]):
+        return None  # no puzzle has the name of an exercise, so the files of the puzzles need not be parsed
     matching = [puzzle for puzzle in read_puzzles(course) if puzzle.variable == wanted[-1]]
     known = {"exercises", "puzzles", *(f"{part.day}" for part in matching), *(str(part.number) for part in matching)}
     return matching[0] if matching and (len(wanted) == 1 or wanted[-2] in known) else None

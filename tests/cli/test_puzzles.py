@@ -54,6 +54,13 @@ def test_not_found(puzzles: Course, name: str) -> None:
     assert find_puzzle(puzzles, name) is None
 
 
+def test_a_mistake_in_a_puzzle_does_not_matter_to_an_exercise(puzzles: Course) -> None:
+    (puzzles.root / "exercises/day01_start/puzzles.toml").write_text("mistake")
+    assert find_puzzle(puzzles, "first") is None and find_puzzle(puzzles, "day01_start/first") is None
+    with pytest.raises(GraderError, match="is not TOML"):
+        find_puzzle(puzzles, "double")
+
+
 @pytest.mark.parametrize(
     ("find", "replace", "says"),
     [
