@@ -54,9 +54,9 @@ class Places:
         """Return the text of a line; empty if the file is not one of the kernel's."""
         if place.file not in self._lines:
             # Do not show other files: a #line directive can put any path of this machine into the debug information.
-            header = _own_headers().get(os.path.normpath(place.file), "")
             ours = not self.source or place.file == str(self.source)
-            self._lines[place.file] = source_lines(place.file if ours else header)
+            shown = place.file if ours else _own_headers().get(os.path.normpath(place.file), "")
+            self._lines[place.file] = source_lines(shown)
         lines = self._lines[place.file]
         return lines[place.line - 1] if 0 < place.line <= len(lines) else ""
 

@@ -95,6 +95,12 @@ def test_an_access_past_the_end_names_distance_memory_and_thread():
     assert finding.source_line == LINES[line - 1]
 
 
+def test_a_line_of_the_kernel_file_is_read_without_listing_the_headers(monkeypatch):
+    monkeypatch.setattr("grader.simulator.places._own_headers", None)
+    (finding,) = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5).report.findings
+    assert finding.source_line == LINES[finding.line - 1]
+
+
 def test_the_caret_points_at_the_access():
     (finding,) = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5).report.findings
     access = LINES[finding.line - 1].index("k[(row")
