@@ -405,9 +405,9 @@ number of rows. With no rows, return at once.""",
 )
 
 
-# --------------------------------------------------------------------------------------------------------- missing_wait
+# ------------------------------------------------------------------------------------------------------ two_bands_debug
 
-missing_wait = dataclasses.replace(
+two_bands_debug = dataclasses.replace(
     persistent_counters,
     summary="""\
 Fix a two-layer MLP in one launch: inside = silu(up x) and out = down inside, for each row of x. Blocks take tiles from a
@@ -415,7 +415,7 @@ queue, and counters in global memory order them, as in persistent_counters. But 
 for two bands of 4 rows only: band b uses slot b % 2. The given kernel has one fault. Find it from the report, and
 correct it. Keep the queue and the two slots: all bands would not fit into the L2 cache. `state` is rows + 1 words of
 uninitialized memory. There is any number of rows. With no rows, return at once.""",
-    launchers="void missing_wait(const float* x, const float* up, const float* down, float* inside, float* out, "
+    launchers="void two_bands_debug(const float* x, const float* up, const float* down, float* inside, float* out, "
     "unsigned* state, int rows, int hidden, int feed_forward, cudaStream_t stream)",
     outputs=persistent_counters.outputs | {"inside": Output("(8*feed_forward)", scratch=True)},
     cases=[
