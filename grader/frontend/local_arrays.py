@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from grader.frontend.tokens import Source, Token, angle_end, closing, join, opening, word_set
 
-_NO_TYPES = word_set("""
+NO_TYPES = word_set("""
 return delete new throw goto case default else do if for while switch sizeof static constexpr extern thread_local using
 typedef template friend operator namespace asm auto enum union class not __shared__ __device__ __constant__ __managed__
 """)
@@ -153,7 +153,7 @@ class LocalArrays:
         """Return the declarators of the declaration that begins at ``start``; None if its first is not an array."""
         tokens, k, spelled = self.tokens, start, list[str]()
         while tokens[k].kind == "word" or tokens[k].text in ("::", "<"):
-            if tokens[k].text in _NO_TYPES or k - start > _MOST_TYPE_TOKENS:
+            if tokens[k].text in NO_TYPES or k - start > _MOST_TYPE_TOKENS:
                 return None
             if tokens[k].text == "<":
                 k = angle_end(tokens, k, _MOST_TYPE_TOKENS, (";", "{", "}", "="))

@@ -2,9 +2,10 @@
 
 * ``x[i, j]``: the comma operator ignores ``i``.
 * ``float sum;`` whose first use is ``sum += x[i]``: the variable has no first value.
+* ``p = values;`` and a use of ``p`` after the block in which the array ``values`` is declared, or ``return values;``.
 
-A variable is reported only if its first mention updates it, and no later code gives it a value: no assignment without
-reading it, no address, no output of an asm statement.
+A variable counts as uninitialized only if its first mention updates it, and no later code gives it a value: no
+assignment without reading it, no address, no output of an asm statement.
 """
 
 from __future__ import annotations
@@ -15,9 +16,20 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from grader.frontend.declarations import kind_of_brace
-from grader.frontend.local_arrays import is_address_of
+from grader.frontend.local_arrays import NO_TYPES, is_address_of
 from grader.frontend.messages import CompilerMessage
-from grader.frontend.tokens import DEPTH, NOT_TYPES, Source, Token, Tokens, closing, join, split_commas, word_set
+from grader.frontend.tokens import (
+    DEPTH,
+    NOT_TYPES,
+    Source,
+    Token,
+    Tokens,
+    closing,
+    join,
+    opening,
+    split_commas,
+    word_set,
+)
 
 _MOST = 20
 """The maximum number of remarks, as with -fmax-errors."""
@@ -34,6 +46,8 @@ int8_t uint8_t int16_t uint16_t int32_t uint32_t int64_t uint64_t
 """Types whose variables have no value unless it is given."""
 _MEMBERS = (".", "->", "::")
 """Marks before the name of a member, which is not the variable of the same name."""
+_STARTS = (";", "{", "}", ")")
+"""Marks after which a statement begins."""
 _CONDITIONS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
 
 
@@ -54,7 +68,11 @@ def remarks(source: Source, name: str) -> list[CompilerMessage]:
         warning(use, *_of_uninitialized(declared, source.line(declared[0].start), of_type))
         for of_type, declared, use in _uninitialized(source)
     )
-    found = [*islice(commas, _MOST), *islice(uninitialized, _MOST)]
+    dangling = (
+        warning(use, *_of_dangling(pointer, array, source.line(end.start)))
+        for pointer, array, end, use in _dangling(source)
+    )
+    found = [*islice(commas, _MOST), *islice(uninitialized, _MOST), *islice(dangling, _MOST)]
     return sorted(found, key=lambda message: (message.line, message.column))
 
 
@@ -77,6 +95,13 @@ def _of_uninitialized(declared: Sequence[Token], line: int, of_type: str) -> tup
     return f"'{name}' is used uninitialized", advice
 
 
+def _of_dangling(pointer: str, array: str, line: int) -> tuple[str, str]:
+    """Return the message and the advice for a use of a pointer to an array after the end of the array's block."""
+    message = f"using dangling pointer '{pointer}' to '{array}'" if pointer else f"address of local '{array}' returned"
+    outside = "before that block" if pointer else "in the calling function, and pass a pointer to it"
+    return message, f"{array} exists until the end of its block at line {line}. Declare it {outside}."
+
+
 def _comma_subscripts(tokens: Tokens) -> Iterator[tuple[int, list[list[Token]]]]:
     """Yield the index of each ``[`` of a subscript with several indices, and the tokens of each index."""
     for i in range(1, len(tokens)):
@@ -96,14 +121,10 @@ def _comma_subscripts(tokens: Tokens) -> Iterator[tuple[int, list[list[Token]]]]
 
 def _uninitialized(source: Source) -> Iterator[tuple[str, list[Token], Token]]:
     """Yield for each uninitialized variable its type, the tokens of its declarator (``acc[4]``), and its first use."""
-    tokens = source.tokens
-    mentions: dict[str, list[int]] = defaultdict(list)
-    for i, token in enumerate(tokens):
-        if token.kind == "word" and tokens[i - 1].text not in _MEMBERS:
-            mentions[token.text].append(i)
+    tokens, mentions = source.tokens, _mentions(source.tokens)
     in_macros = {token.text for macro in source.macros for token in macro.body}
     conditions = [directive.start for directive in source.directives if directive.name in _CONDITIONS]
-    for i, end in _statements(tokens):
+    for i, end, _ in _statements(tokens):
         first = i
         while i < end and tokens[i].text in _TYPES:
             i += 1
@@ -113,8 +134,7 @@ def _uninitialized(source: Source) -> Iterator[tuple[str, list[Token], Token]]:
         for name, after in _names(tokens, i):
             if tokens[name].text in in_macros or tokens[after].start - tokens[name].start > _MOST_CHARACTERS:
                 continue
-            every = mentions[tokens[name].text]
-            within = every[bisect.bisect_right(every, name) : bisect.bisect_left(every, end)]
+            within = _between(mentions[tokens[name].text], name, end)
             if not within or not _updates(tokens, within[0]):
                 continue
             declared, use = tokens[name:after], tokens[within[0]]
@@ -124,14 +144,78 @@ def _uninitialized(source: Source) -> Iterator[tuple[str, list[Token], Token]]:
                 yield type_name, declared, use
 
 
-def _statements(tokens: Tokens) -> Iterator[tuple[int, int]]:
-    """Yield the first token of each statement in a function, and the index of the ``}`` that ends its block."""
+def _dangling(source: Source) -> Iterator[tuple[str, str, Token, Token]]:
+    """Yield each use of a local array after its block: pointer, array, the ``}`` of the block, and the use.
+
+    The pointer is empty if the function returns the array.
+    """
+    tokens, mentions = source.tokens, _mentions(source.tokens)
+    own: dict[tuple[str, int], bool] = {}  # whether the block that ends at an index declares a name
+    if any(directive.name in _CONDITIONS for directive in source.directives):
+        return
+    for i, end, function_end in _statements(tokens):
+        array = _declared_array(tokens, i)
+        for k in _between(mentions[tokens[array].text], array, end) if array and end < len(tokens) else ():
+            equals = k - 2 if tokens[k - 1].text == "&" else k - 1
+            if equals == k - 1 and tokens[k + 1].text == "[":  # the value of an element
+                continue
+            if tokens[equals].text == "return" and tokens[_after_indices(tokens, k)].text in (";", "+"):
+                yield "", tokens[array].text, tokens[end], tokens[k]
+            pointer = tokens[equals - 1]
+            if tokens[equals].text != "=" or pointer.kind != "word" or tokens[equals - 2].text not in _STARTS:
+                continue
+            every, here = mentions[pointer.text], (pointer.text, end)
+            if here not in own:
+                own[here] = _is_declared(tokens, _between(every, opening(tokens, end) or 0, end))
+            later = _between(every, end, function_end)
+            if not own[here] and later and tokens[later[0] + 1].text != "=" and not _is_declared(tokens, later[:1]):
+                yield pointer.text, tokens[array].text, tokens[end], tokens[later[0]]
+
+
+def _declared_array(tokens: Tokens, i: int) -> int:
+    """Return the index of the name of the array that the statement at ``i`` declares; 0 if it declares none."""
+    if tokens[i].text in NO_TYPES or tokens[i].text in ("char", "const"):
+        return 0
+    k = i
+    while k + 2 < len(tokens) and k - i < _MOST_TOKENS and (tokens[k].kind == "word" or tokens[k].text in ("*", "::")):
+        if tokens[k + 1].text == "[":
+            return k if k > i else 0
+        k += 1
+    return 0
+
+
+def _is_declared(tokens: Tokens, mentions: Sequence[int]) -> bool:
+    """Return whether one of the mentions may declare a variable: it follows a type, as in ``T* p``."""
+    for k in mentions:
+        while tokens[k - 1].text in ("*", "&"):
+            k -= 1
+        if tokens[k - 1].text == ">" or (tokens[k - 1].kind == "word" and tokens[k - 1].text not in NOT_TYPES):
+            return True
+    return False
+
+
+def _mentions(tokens: Tokens) -> dict[str, list[int]]:
+    """Return the indices of each name in the tokens, without those of members: ``x.name``."""
+    mentions: dict[str, list[int]] = defaultdict(list)
+    for i, token in enumerate(tokens):
+        if token.kind == "word" and tokens[i - 1].text not in _MEMBERS:
+            mentions[token.text].append(i)
+    return mentions
+
+
+def _between(indices: Sequence[int], after: int, before: int) -> Sequence[int]:
+    """Return the indices between two others."""
+    return indices[bisect.bisect_right(indices, after) : bisect.bisect_left(indices, before)]
+
+
+def _statements(tokens: Tokens) -> Iterator[tuple[int, int, int]]:
+    """Yield for each statement in a function its first token, and the ``}`` that ends its block and its function."""
     blocks: list[tuple[str, int]] = [("namespace", len(tokens))]  # the kind of each open brace, and where it ends
     start = 0
     for i, token in enumerate(tokens):
         if token.kind != "mark" or token.text not in ("{", "}", ";"):
             if i == start and blocks[-1][0] == "code":
-                yield i, blocks[-1][1]
+                yield i, blocks[-1][1], next(end for kind, end in blocks if kind == "code")
             continue
         if token.text == "{":
             kind = kind_of_brace(tokens[start:i])
@@ -177,7 +261,7 @@ def _is_prefix(tokens: Tokens, i: int) -> bool:
     if i < 3:
         return False
     before, first, second = tokens[i - 3 : i]
-    return first.text == second.text and first.text in ("+", "-") and before.text in (";", "{", "}", ")")
+    return first.text == second.text and first.text in ("+", "-") and before.text in _STARTS
 
 
 def _keeps(tokens: Tokens, i: int, array: bool) -> bool:

@@ -108,6 +108,41 @@ def test_commas_that_are_no_subscripts(code: str) -> None:
     assert lines(code) == []
 
 
+@pytest.mark.parametrize(
+    ("code", "points_to"),
+    [
+        ("float* p = nullptr;\n{ float a[4] = {1};\np = a; }\nout[0] = p[n];", "p[n];"),
+        ("float* p;\nif (n) {\nfloat4 a[4], b;\np = &a[1];\n}\nout[0] =\n*p;", "p;"),
+        ("const float* p = x;\nfor (int i = 0; i < n; ++i) { float a[4];\np = a + i; }\nload(\np);", "p);"),
+        ("float a[4];\nreturn a;", "a;"),
+        ("float a[4];\nreturn &a[1];", "a[1];"),
+    ],
+)
+def test_a_pointer_to_an_array_whose_block_has_ended(code: str, points_to: str) -> None:
+    assert lines(code) == [points_to]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "float a[4];\nfloat* p = a;\nout[0] = p[n];",
+        "float* p = nullptr;\n{ float a[4];\np = a; out[0] = p[0]; }",
+        "float* p;\n{ float a[4];\np = a; out[0] = *p; }\np = out;\nout[1] = *p;",
+        "float p;\n{ float a[4];\np = a[1]; }\nout[0] = p;",
+        "{ float a[4];\nfloat* p; p = a; }\nfloat* p = out;\nout[0] = *p;",
+        "float* p;\n{ static float a[4];\np = a; }\nout[0] = *p;",
+        "float* p;\n{ __shared__ float a[4];\np = a; }\nout[0] = *p;",
+        "float* p;\n{ float a[4];\n#if KEPT\nout[0] = 1;\n#else\np = a;\n#endif\n}\nout[0] = *p;",
+        "float* p;\n{ float a[4];\ns.p = a; }\nout[0] = *p;",
+        "float a[4];\nreturn a[1];",
+        "float a[4];\nreturn p - a;",
+        "char a[4] = {};\nreturn a;",
+    ],
+)
+def test_pointers_that_do_not_outlive_their_array(code: str) -> None:
+    assert lines(code) == []
+
+
 def test_remarks_of_macros_and_their_number() -> None:
     assert lines("", "#define AT(i, j) x[i, j]") == ["[i, j]"]
     assert len(lines("\n".join(["out[0] = x[n, 1];"] * 1000))) == 20
@@ -121,6 +156,25 @@ def test_the_advice_names_the_declaration() -> None:
     assert uninitialized.advice == "Line 4 declares acc without a value. Give it one, for a sum: float acc[4][2] = {};"
     assert comma.message == "only the last index has an effect: x[n, 1] is x[1]"
     assert "[(n) * columns + 1]" in comma.advice and "[n][1]" in comma.advice
+
+
+def test_the_advice_about_a_dangling_pointer() -> None:
+    text = KERNEL.format(before="", code="float* p;\n{ float a[4]; p = a; }\nout[0] = *p;")
+    (pointer,) = remarks(Source(text), "a.cu")
+    assert pointer.message == "using dangling pointer 'p' to 'a'"
+    assert pointer.advice == "a exists until the end of its block at line 5. Declare it before that block."
+    (returned,) = remarks(Source(KERNEL.format(before="", code="float a[4];\nreturn a;")), "a.cu")
+    assert returned.message == "address of local 'a' returned" and "in the calling function" in returned.advice
+
+
+def test_many_assignments_of_a_pointer_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    declared = frontend._is_declared
+    monkeypatch.setattr(
+        frontend, "_is_declared", lambda tokens, mentions: read.extend(mentions) or declared(tokens, mentions)
+    )
+    assert len(lines("float* p;\n{ float a[4]; " + "p = a; " * 1000 + "}\nout[0] = *p;")) == 20
+    assert len(read) < 5000
 
 
 def test_nested_variables_of_one_name_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
