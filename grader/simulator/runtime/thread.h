@@ -56,8 +56,6 @@ enum class Wait : uint8_t {
     cluster_barrier
 };
 
-const char* wait_name(Wait wait, uint8_t detail);  // "__syncthreads", "__shfl_down_sync", ...
-
 struct Thread {
     // Fields that the scheduler needs at each switch come first.
     void* stack_pointer;  // stack pointer of the suspended fiber
@@ -98,6 +96,9 @@ struct Thread {
     unsigned additions;
     void* checks;
 };
+
+// Returns the operation at which the thread waits: "__syncthreads", "__shfl_down_sync", ...
+const char* wait_name(const Thread& thread);
 
 struct Warp {
     Thread* threads;  // the thread of lane 0; the other lanes follow

@@ -58,11 +58,6 @@ constexpr FindingKind faults[] = {
     FindingKind::out_of_bounds,
 };
 
-const char* operation_of(const Thread& thread) {
-    bool labeled = thread.wait == Wait::exchange || thread.wait == Wait::warpgroup;
-    return labeled && thread.wait_label ? thread.wait_label : wait_name(thread.wait, thread.wait_detail);
-}
-
 MbarrierPhase phase_of(const Thread& thread) {
     if (thread.wait != Wait::mbarrier || !thread.mbarrier) return {};
     const Mbarrier& barrier = *thread.mbarrier;
@@ -84,7 +79,7 @@ void describe_waits(const Block& block, Finding& finding) {
         if (p == waits.count) {
             kinds[waits.count] = thread.wait;
             waits.places[waits.count++] = {
-                0, i, operation_of(thread), thread.call_address, thread.wait_site.line, phase_of(thread)};
+                0, i, wait_name(thread), thread.call_address, thread.wait_site.line, phase_of(thread)};
         }
         ++waits.places[p].threads;
     }
@@ -119,7 +114,7 @@ void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail
         Finding there = finding_for(name, other, other->call_address);
         finding.other = there.side;
         finding.other.line = other->wait_site.line;
-        finding.payload = TwoOperations{operation_of(*thread), operation_of(*other)};
+        finding.payload = TwoOperations{wait_name(*thread), wait_name(*other)};
     }
     add_finding(finding);
 }

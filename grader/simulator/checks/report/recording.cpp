@@ -130,11 +130,6 @@ uint16_t name_number(const char* text) {
     return static_cast<uint16_t>(recording.names.size());
 }
 
-const char* what_it_waits_for(const Thread& thread) {
-    bool labeled = thread.wait == Wait::exchange || thread.wait == Wait::warpgroup;
-    return labeled && thread.wait_label ? thread.wait_label : wait_name(thread.wait, thread.wait_detail);
-}
-
 void drop_last() { recording.events.truncate(recording.events.size() - 1); }
 
 }  // namespace
@@ -194,7 +189,7 @@ void end_recording() {
         const Thread& thread = block.threads[i];
         if (thread.state != State::waiting) continue;
         if (Recorded* event = add(thread, EventKind::blocked, thread.call_address))
-            event->memory = name_number(what_it_waits_for(thread));
+            event->memory = name_number(wait_name(thread));
     }
     // List the block's shared arrays, including those that were never accessed. find_shared() registers the arrays of
     // this launch.
@@ -254,7 +249,7 @@ void record_barrier(const Block& block, unsigned barrier) {
             const Thread& thread = warp.threads[__builtin_ctz(rest)];
             if (Recorded* event = add(thread, EventKind::barrier_wait, thread.call_address)) {
                 event->offset = barrier;
-                event->memory = name_number(what_it_waits_for(thread));
+                event->memory = name_number(wait_name(thread));
             }
         }
     }
@@ -269,7 +264,7 @@ void record_meeting(Warp& warp, unsigned participants) {
     if (Recorded* event = add(first, EventKind::warp_sync, first.call_address)) {
         event->mask = participants;
         event->bytes = participants == (warp.existing & ~warp.exited);
-        event->memory = name_number(what_it_waits_for(first));
+        event->memory = name_number(wait_name(first));
         for (unsigned rest = participants & (participants - 1); rest; rest &= rest - 1)
             ++counts[warp.threads[__builtin_ctz(rest)].linear];
     }

@@ -29,7 +29,10 @@ static_assert(sizeof names / sizeof *names == static_cast<size_t>(Wait::cluster_
 
 }  // namespace
 
-const char* wait_name(Wait wait, uint8_t detail) {
+const char* wait_name(const Thread& thread) {
+    const Wait wait = thread.wait;
+    const uint8_t detail = thread.wait_detail;
+    if ((wait == Wait::exchange || wait == Wait::warpgroup) && thread.wait_label) return thread.wait_label;
     if (wait == Wait::shuffle) return shuffle_names[detail % 4];
     if (wait == Wait::vote) return vote_names[detail % 4];
     if (wait == Wait::match && detail) return "__match_all_sync";
