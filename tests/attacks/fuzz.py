@@ -165,6 +165,22 @@ def attempt(reader: Callable[[str], None], text: str, tried: Tried) -> None:
         tried.too_much.append(f"{seconds:.2f} s, {memory} bytes for {size}: {text[:400]!a}")
 
 
+def library(symbols: list[tuple[str, int, int]], *tables: int) -> bytes:
+    """Return an ELF library with only symbol tables: name, type, and the defining section (0: undefined)."""
+    names, entries = b"\0", bytes(imports._SYMBOL.size)
+    for name, kind, section in symbols:
+        entries += imports._SYMBOL.pack(len(names), 1 << 4 | kind, 0, section, 0x1000, 8)
+        names += name.encode() + b"\0"
+    sections = [(0,) * 10]
+    sections += [(0, table, 0, 0, 64, len(entries), len(tables) + 1, 0, 8, imports._SYMBOL.size) for table in tables]
+    sections.append((0, 3, 0, 0, 64 + len(entries), len(names), 0, 0, 1, 0))
+    head = bytearray(64)
+    head[:6] = b"\x7fELF\x02\x01"
+    struct.pack_into("<Q", head, 40, 64 + len(entries) + len(names))
+    struct.pack_into("<HH", head, 58, imports._SECTION.size, len(sections))
+    return bytes(head) + entries + names + b"".join(imports._SECTION.pack(*section) for section in sections)
+
+
 def seeds(reader: str) -> list[str]:
     """Return the texts that are mutated for a reader."""
     if reader == "front end":
@@ -198,22 +214,8 @@ def seeds(reader: str) -> list[str]:
             f'{{"version": 1, "findings": [{finding}, {finding}], "sites": [[1, 0, 16]], "modules": ["kernel.so"]}}',
         ]
     if reader == "symbols":
-        names = b"\0fork\0sim_launch\0_ZNSolsEi\0mine\0"
-        entries = b"".join(
-            imports._SYMBOL.pack(place, 1 << 4 | kind, 0, section, 0x1000, 8)
-            for place, kind, section in ((0, 0, 0), (1, 2, 0), (6, 2, 1), (17, 1, 0), (27, 10, 5))
-        )
-        sections = [(0,) * 10] + [
-            (0, table, 4, 0, 64, len(entries), 3, 0, 8, imports._SYMBOL.size)
-            for table in (imports._DYNAMIC, imports._ALL)
-        ]
-        sections.append((0, 3, 0, 0, 64 + len(entries), len(names), 0, 0, 1, 0))
-        head = bytearray(64)
-        head[:6] = b"\x7fELF\x02\x01"
-        struct.pack_into("<Q", head, 40, 64 + len(entries) + len(names))
-        struct.pack_into("<HH", head, 58, imports._SECTION.size, len(sections))
-        tables = b"".join(imports._SECTION.pack(*section) for section in sections)
-        return [(bytes(head) + entries + names + tables).decode("latin-1")]
+        symbols = [("fork", 2, 0), ("sim_launch", 2, 1), ("_ZNSolsEi", 1, 0), ("mine", 10, 5)]
+        return [library(symbols, imports._DYNAMIC, imports._ALL).decode("latin-1")]
     return ["ok", "error no", "done 0\nremark run a\nremark report", "writer\n0 0 0 1 0 0\nunknown", "1.000\n2.000"]
 
 

@@ -91,27 +91,8 @@ def test_names_of_the_standard_library_are_shown_as_they_are_written() -> None:
 NONE, OBJECT, FUNCTION, SECTION, FILE = range(5)
 
 
-def library(path: Path, symbols: list[tuple[str, int, int]], table: int = imports._DYNAMIC, kinds: int = 1) -> Path:
-    """Return an ELF library with only symbol tables: name, type, and the defining section (0: undefined)."""
-    names = b"\0" + b"".join(name.encode() + b"\0" for name, _, _ in symbols)
-    entries = bytes(imports._SYMBOL.size)
-    place = 1
-    for name, kind, section in symbols:
-        entries += imports._SYMBOL.pack(place, 1 << 4 | kind, 0, section, 0x1000, 8)
-        place += len(name) + 1
-    head = 64
-    sections = [
-        (0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
-        (0, table, 0, 0, head, len(entries), 2, 0, 8, imports._SYMBOL.size),
-        (0, 3, 0, 0, head + len(entries), len(names), 0, 0, 1, 0),
-    ]
-    content = bytearray(64)
-    content[:6] = b"\x7fELF\x02\x01"
-    struct.pack_into("<Q", content, 40, head + len(entries) + len(names))
-    struct.pack_into("<HH", content, 58, imports._SECTION.size, len(sections) if kinds else 0)
-    path.write_bytes(
-        bytes(content) + entries + names + b"".join(imports._SECTION.pack(*section) for section in sections)
-    )
+def library(path: Path, symbols: list[tuple[str, int, int]], table: int = imports._DYNAMIC) -> Path:
+    path.write_bytes(fuzz.library(symbols, table))
     return path
 
 
