@@ -220,16 +220,6 @@ def test_a_compiler_that_never_ends(file, monkeypatch):
         compile_kernel(file, checks=False, text=unseen())
 
 
-def test_a_whole_program(tmp_path):
-    (tmp_path / "hello.cu").write_text(
-        "#include <cstdio>\n"
-        '__global__ void hello() { printf("thread %d\\n", threadIdx.x); }\n'
-        "int main(int argc, char** argv) { hello<<<1, 2>>>(); cudaDeviceSynchronize(); return argc - 1; }\n"
-    )
-    built = compile_kernel(tmp_path / "hello.cu", checks=False)
-    assert [p.name for p in built.launchers] == ["main"]
-
-
 def test_a_program_that_fails_says_so(tmp_path):
     (tmp_path / "fail.cu").write_text("int main() { return 3; }\n")
     kernel = Kernel(compile_kernel(tmp_path / "fail.cu", checks=False))

@@ -271,7 +271,7 @@ def test_a_whole_program_prints(tmp_path, capsys):
     path.write_text(
         "#include <cstdio>\n"
         '__global__ void hello() { printf("thread %d\\n", threadIdx.x); }\n'
-        "int main() { hello<<<1, 2>>>(); return cudaDeviceSynchronize(); }\n"
+        "int main(int argc, char** argv) { hello<<<1, 2>>>(); cudaDeviceSynchronize(); return argc - 1; }\n"
     )
     load_kernel(path, checks=False).main()
     assert sorted(capsys.readouterr().out.splitlines()) == ["thread 0", "thread 1"]  # in any order
