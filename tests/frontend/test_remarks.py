@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from grader.course import Course
+from grader.course.authoring.mistakes import other_designs
 from grader.frontend import remarks as frontend
 from grader.frontend.remarks import remarks
 from grader.frontend.tokens import Source
 
+ROOT = Path(__file__).parents[2]
 KERNEL = """#include <cuda_fp16.h>
 {before}
 __global__ void kernel(const float* x, float* out, int n) {{
@@ -141,6 +146,20 @@ def test_a_pointer_to_an_array_whose_block_has_ended(code: str, points_to: str) 
 )
 def test_pointers_that_do_not_outlive_their_array(code: str) -> None:
     assert lines(code) == []
+
+
+@pytest.mark.parametrize("folder", ["lessons", "exercises", "solutions"])
+def test_kernels_of_the_course_have_no_remarks(folder: str) -> None:
+    kernels = [path for suffix in ("cu", "cuh") for path in sorted((ROOT / folder).rglob(f"*.{suffix}"))]
+    assert kernels
+    for kernel in kernels:
+        assert remarks(Source(kernel.read_text()), kernel.name) == []
+
+
+def test_other_designs_have_no_remarks() -> None:
+    for entry in Course(ROOT).exercises:
+        for name, text in other_designs(entry).items() if entry.language == "cuda" else ():
+            assert remarks(Source(text), name) == []
 
 
 def test_remarks_of_macros_and_their_number() -> None:
