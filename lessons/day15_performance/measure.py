@@ -1,4 +1,4 @@
-"""Measure the figures of day 15's lesson on this machine's GPU.
+"""Measure the figures of day 15's lesson on the first GPU of the machine that runs this script.
 
     python lessons/day15_performance/measure.py            print tables
     python lessons/day15_performance/measure.py --record   also write performance_gpu.json, which the lesson shows
@@ -6,7 +6,7 @@
 Ceilings and latencies; every version of the sum of squares, and a sweep of its loads; the cost of a launch in four
 ways; the effect of tiny sizes, the cache, the first call and the clock on a measurement; copies beside kernels; pools
 and managed memory; the day's solutions beside torch. It takes about a minute. GPU times are medians by CUDA events;
-host times are by the host's clock.
+host times are by the host's clock. The tables and the record name the GPU.
 """
 
 from __future__ import annotations
