@@ -13,7 +13,7 @@ from typing import Any
 from grader.course.task import Call, Exercise
 from grader.verdict import Diagnosis
 
-MOST_ELEMENTS = 1 << 16
+MOST_ELEMENTS = 1 << 17
 """The maximum number of elements of all inputs together. The reference is called about 15 times."""
 SIZES = {"query_len", "key_len"}
 KEY_TILES = (128, 64, 32, 16, 8)
