@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from grader.execution.programs.execute import Outcome
 from grader.execution.programs.results import ending
-from grader.report import failures, source_view, theme
+from grader.report import failures, source_view
 from grader.report.failures import indented, paragraph
 from grader.report.terminal import ascii_only
+from grader.report.timings import by_name
 from grader.simulator.line_counters import KernelCounters
 from grader.verdict import Finding, SourceLine, words
 
@@ -31,7 +31,7 @@ def print_program(outcome: Outcome, console: Console, verbose: bool) -> None:
     if verbose and report:
         rows += _sources(findings, report.source_lines, console.width, plain)
         if report.kernels:
-            rows += [Text(""), indented(_table(report.kernels))]
+            rows += [Text(""), indented(_table(report.kernels, console.width - 2))]
     rows += [Text(""), paragraph(ending(outcome), style="bad" if findings else "")]
     for row in rows:
         console.print(row, crop=False)
@@ -50,27 +50,27 @@ def _sources(findings: Sequence[Finding], lines: Sequence[SourceLine], width: in
     return rows
 
 
-def _table(kernels: Sequence[KernelCounters]) -> Table:
+def _table(kernels: Sequence[KernelCounters], width: int) -> RenderableType:
     """Return a row for each kernel.
 
     The traffic is given as the bytes that warps read and wrote, the sectors transferred with their ratio to the
     minimum, and the bank conflict ways.
     """
-    table = theme.table()
-    for name in HEAD:
-        table.add_column(name, justify="left" if name == "kernel" else "right", overflow="fold")
+    rows = []
     for kernel in kernels:
         totals = kernel.totals
         sectors, ideal = totals.get("sectors", 0), totals.get("ideal_sectors", 0)
         ways = totals.get("bank_conflict_ways", 0)
-        table.add_row(
-            kernel.name,
-            f"{kernel.launches:,}",
-            words.triple(kernel.grid),
-            words.triple(kernel.block),
-            words.amount(totals.get("global_read_bytes", 0)),
-            words.amount(totals.get("global_written_bytes", 0)),
-            f"{sectors:,.0f} ({sectors / ideal:.1f}x)" if ideal else "",
-            f"{ways:.1f}" if ways else "",
+        rows.append(
+            [
+                kernel.name,
+                f"{kernel.launches:,}",
+                words.triple(kernel.grid),
+                words.triple(kernel.block),
+                words.amount(totals.get("global_read_bytes", 0)),
+                words.amount(totals.get("global_written_bytes", 0)),
+                f"{sectors:,.0f} ({sectors / ideal:.1f}x)" if ideal else "",
+                f"{ways:.1f}" if ways else "",
+            ]
         )
-    return table
+    return by_name(HEAD, rows, left=1, width=width)

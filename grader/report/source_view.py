@@ -19,6 +19,8 @@ from grader.verdict.wording.findings import message
 
 CONTEXT = 2
 """The number of lines shown before and after a line with counters or a finding."""
+READABLE = 30
+"""The number of characters of a finding's message that a line shows at least, if the message is that long."""
 PAIR = 13
 """The width of a margin column in characters: a counter and its ratio to the minimum."""
 
@@ -136,9 +138,9 @@ class _Drawing:
         self.source, self.margin = source, margin
         self.sectors = any(line.sectors for line in margin.values())
         self.shared = any(line.wavefronts for line in margin.values())
-        self.bar = "|" if ascii_only else "│"
+        self.bar, self.ellipsis = ("|", "...") if ascii_only else ("│", "…")
         self.margin_width = PAIR * (self.sectors + self.shared)
-        room = width - self.margin_width - len(" 1234 | ")
+        self.room = room = width - self.margin_width - len(" 1234 | ")
         # Kernels are deeply nested. If a line with counters would not fit, halve the indentation of all lines.
         self.halved = any(
             len(source[number - 1].expandtabs(4).rstrip()) > room for number in margin if number <= len(source)
@@ -184,9 +186,19 @@ class _Drawing:
     def _caret(self, number: int, column: int, message: str) -> Text:
         source = self.source[number - 1]
         row = Text(" " * self.margin_width + f" {'':>4} {self.bar} ", style="quiet", no_wrap=True, overflow="ellipsis")
-        row.append(" " * max(0, caret_offset(source, column) - self._cut(source.expandtabs(4))))
-        row.append("^ ", style="caret")
-        row.append(message.splitlines()[0] if message else "", style="bad")
+        offset = max(0, caret_offset(source, column) - self._cut(source.expandtabs(4)))
+        said = message.splitlines()[0] if message else ""
+        if self.room - offset - 2 >= min(len(said), READABLE):
+            row.append(" " * offset)
+            row.append("^ ", style="caret")
+            row.append(said, style="bad")
+            return row
+        # The caret is near the right edge, or beyond it: the message stands left of it.
+        before = min(offset, self.room) - 1
+        if len(said) > before:
+            said = said[: before - len(self.ellipsis)] + self.ellipsis
+        row.append(said.rjust(before), style="bad")
+        row.append(" ^" if offset < self.room else "", style="caret")
         return row
 
     def _cut(self, text: str) -> int:

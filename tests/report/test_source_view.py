@@ -54,6 +54,20 @@ def test_carets_stand_at_findings() -> None:
     assert lines[at + 1].index("^") == lines[at].index("x[i * n")
 
 
+@pytest.mark.parametrize("column", [44, 70, 200])
+def test_a_finding_near_the_right_edge_is_readable(column: int) -> None:
+    finding = samples.out_of_bounds()
+    finding.line, finding.column = 5, column
+    source = [*SOURCE]
+    source[4] = "x" * (column - 1) + "y[i];"
+    margin = source_view.margin_lines(samples.lines(), [finding])
+    lines = theme.plain_text(source_view.render_source(source, margin, 80)).splitlines()
+    at = next(number for number, row in enumerate(lines) if "xxx" in row)
+    assert "out-of-bounds access: 4-byte" in lines[at + 1] and len(lines[at + 1].rstrip()) <= 80
+    if "y" in lines[at]:
+        assert lines[at + 1].index("^") == lines[at].index("y")
+
+
 def test_the_main_file_is_the_one_with_the_most_counters() -> None:
     lines = samples.lines()
     lines[0].file = "header.cuh"

@@ -366,6 +366,19 @@ int main() {
     assert "the grid is too large: at most 2147483647 x 65535 x 65535 blocks, not 1 x 70000 x 1 at one.cu:5" in said
 
 
+def test_a_long_name_of_a_kernel_is_not_broken(ran: Ran) -> None:
+    code = """__global__ void sum_of_the_rows_of_a_large_matrix(float* x) { x[threadIdx.x] = 1; }
+int main() {
+    float* x;
+    cudaMalloc(&x, 128);
+    sum_of_the_rows_of_a_large_matrix<<<1, 32>>>(x);
+    cudaFree(x);
+}
+"""
+    status, _, said = ran(code, "-v")
+    assert status == 0 and "ways sum_of_the_rows_of_a_large_matrix 1 1, 1, 1 32, 1, 1 0 B 128 B 4 (1.0x)" in said
+
+
 def test_offset_0_of_shared_memory_is_no_null_pointer(ran: Ran) -> None:
     code = """__global__ void k(int* x) {
     extern __shared__ int shared[];
