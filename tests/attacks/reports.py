@@ -27,7 +27,7 @@ def texts(verdict: Verdict, folder: Path) -> dict[str, str]:
         "html": html_page(verdict),
         "junit": junit_xml(verdict),
         "json": as_json(verdict),
-        "csv": table.read_bytes().decode(),
+        "csv": table.read_bytes().decode("utf-8-sig"),  # the byte order mark is for Excel
     }
 
 
