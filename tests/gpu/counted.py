@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from grader.course import Course, Entry, course_root
 from grader.course.task import Case, Exercise, torch_dtype
@@ -58,8 +58,11 @@ def counted(names: list[str]) -> Iterator[Counted]:
             yield item
 
 
-def runnable(items: Iterable[Counted]) -> Iterator[Counted]:
-    """Yield the calls that this machine's GPU can run, and print the names of the others."""
+T = TypeVar("T", Counted, Entry)
+
+
+def runnable(items: Iterable[T]) -> Iterator[T]:
+    """Yield the calls or exercises that this machine's GPU can run, and print the names of the others."""
     here = gpu_architecture()
     for item in items:
         if runs(here, item.architecture):

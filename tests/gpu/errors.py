@@ -2,8 +2,8 @@
 
 ``python -m tests.gpu.errors [--device cuda] [--record] [NAME...]`` runs the solutions on the simulator, or on a GPU,
 and prints the largest error and the tolerance for each dtype. With ``--record`` it writes
-lessons/can_i_believe_this/errors_simulator.json or errors_gpu.json, which the lesson shows. If names are given, only
-the rows of these solutions are replaced.
+lessons/can_i_believe_this/errors_simulator.json or errors_gpu.json, which the lesson shows. If names are given, or if
+the GPU cannot run all solutions, only the rows of the measured ones are replaced.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from grader.course import Course, Entry, course_root
 from grader.judge import check
 from grader.judge.timing.sources import write_record
 from grader.verdict import PASSED
+from tests.gpu.counted import runnable
 from tests.gpu.launch_solutions import chosen
 
 SEED = 1
@@ -57,7 +58,11 @@ def main() -> int:
     arguments = parser.parse_args()
     print(f"{'solution':52}{'dtype':6}{'cases':>5}  {'error':>8} {'tolerated':>9}  largest element")
     rows: list[dict[str, Any]] = []
-    for entry in chosen(arguments.names):
+    gpu = arguments.device == "cuda"
+    entries = chosen(arguments.names)
+    if gpu:
+        entries = list(runnable(entries))
+    for entry in entries:
         for row in errors_of(entry, arguments.device):
             row.update({name: float(f"{value:.3g}") for name, value in row.items() if isinstance(value, float)})
             rows.append(row)
@@ -67,7 +72,6 @@ def main() -> int:
             else:
                 text += "whole numbers: exact"
             print(text + ("" if row["passed"] == row["cases"] else "   FAILED"), flush=True)
-    gpu = arguments.device == "cuda"
     places = {entry.name: place for place, entry in enumerate(Course().exercises)}
     content: dict[str, Any] = {
         "version": 1,
@@ -86,10 +90,11 @@ def main() -> int:
         name = "errors_gpu.json" if gpu else "errors_simulator.json"
         where.append(course_root() / "lessons" / "can_i_believe_this" / name)
     for path in where:
-        kept = json.loads(path.read_text(encoding="utf-8"))["rows"] if arguments.names and path.exists() else []
+        some = len(entries) < len(chosen([]))
+        kept = json.loads(path.read_text(encoding="utf-8"))["rows"] if some and path.exists() else []
         both = [*(row for row in kept if row["exercise"] not in {new["exercise"] for new in rows}), *rows]
         both.sort(key=lambda row: places.get(row["exercise"], -1))  # sorting is stable, so the dtypes keep their order
-        renewed = tuple(f"solutions/{row['exercise']}.cu" for row in rows) if arguments.names else None
+        renewed = tuple(f"solutions/{row['exercise']}.cu" for row in rows) if some else None
         write_record(path, {**content, "rows": both}, course_root(), renewed)
     return 0 if rows and all(row["passed"] == row["cases"] for row in rows) else 1
 

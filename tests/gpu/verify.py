@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from grader.course import Entry
+from tests.gpu.counted import runnable
 from tests.gpu.launch_solutions import chosen
 
 
@@ -39,7 +40,7 @@ def check_all(names: list[str], out: Path) -> int:
     failed = 0
     (out / "verdicts").mkdir(exist_ok=True)
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        for row in pool.map(lambda entry: grade(entry, out / "verdicts"), chosen(names)):
+        for row in pool.map(lambda entry: grade(entry, out / "verdicts"), runnable(chosen(names))):
             print(f"check {'pass' if row['exit'] == 0 else 'FAIL'} {row['exercise']}", flush=True)
             if row["exit"] != 0:
                 failed += 1
