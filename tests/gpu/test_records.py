@@ -158,7 +158,7 @@ def test_every_timing_attack_is_recorded_and_gained_nothing() -> None:
     assert timing_attacks.undetected(content) == []
     honest = [rows[name] for name in ("honest", "honest again")]
     assert all(row["verified_us"] > 0 and not row["problem"] for row in honest)
-    # The grader's clock can detect a gain of 5 %, and agrees with the CUDA events of the honest kernel, up to the host's
+    # The grader's clock can detect a gain of 5 %. It agrees with the CUDA events of the honest kernel up to the host's
     # part in each run, which depends on the machine.
     assert all(3 * row["off_us"] < 0.05 * row["verified_us"] for row in honest)
     assert all(abs(row["verified_us"] / row["events_us"] - 1) < 0.1 for row in honest)
