@@ -104,7 +104,7 @@ remain.
 
 TIMES = re.compile(
     r' *\(?\d+\.\d s\)?$|(time|timestamp)="[^"]*"|"(seconds|started)": .*|compile(s|d before)'
-    r'|"quiet number">[^<]*<|\d{4}-\d\d-\d\dT[\d:+]*',
+    r'|"quiet number">[^<]*<|\d{4}-\d\d-\d\d[T ][\d:+]*',
     re.MULTILINE,
 )
 
