@@ -5,15 +5,16 @@
 * ``p = values;`` and a use of ``p`` after the block in which the array ``values`` is declared, or ``return values;``.
 
 A variable counts as uninitialized only if its first mention updates it, and no later code gives it a value: no
-assignment without reading it, no address, no output of an asm statement.
+assignment without reading it, no address, no output of an asm statement. A pointer counts as dangling only if nothing
+between its assignment and the end of the block assigns it again or may leave the block.
 """
 
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from grader.frontend.declarations import kind_of_brace
 from grader.frontend.local_arrays import NO_TYPES, is_address_of
@@ -49,6 +50,7 @@ _MEMBERS = (".", "->", "::")
 _STARTS = (";", "{", "}", ")")
 """Marks after which a statement begins."""
 _CONDITIONS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
+_JUMPS = ("return", "break", "continue", "goto")
 
 
 def remarks(source: Source, name: str) -> list[CompilerMessage]:
@@ -72,7 +74,11 @@ def remarks(source: Source, name: str) -> list[CompilerMessage]:
         warning(use, *_of_dangling(pointer, array, source.line(end.start)))
         for pointer, array, end, use in _dangling(source)
     )
-    found = [*islice(commas, _MOST), *islice(uninitialized, _MOST), *islice(dangling, _MOST)]
+    found = [
+        *itertools.islice(commas, _MOST),
+        *itertools.islice(uninitialized, _MOST),
+        *itertools.islice(dangling, _MOST),
+    ]
     return sorted(found, key=lambda message: (message.line, message.column))
 
 
@@ -150,26 +156,42 @@ def _dangling(source: Source) -> Iterator[tuple[str, str, Token, Token]]:
     The pointer is empty if the function returns the array.
     """
     tokens, mentions = source.tokens, _mentions(source.tokens)
-    own: dict[tuple[str, int], bool] = {}  # whether the block that ends at an index declares a name
     if any(directive.name in _CONDITIONS for directive in source.directives):
         return
+    pointers = {token.text for before, token in itertools.pairwise(tokens) if before.text == "*"}
+    lambdas = [i for i, (token, after) in enumerate(itertools.pairwise(tokens)) if _begins_lambda(token, after)]
     for i, end, function_end in _statements(tokens):
         array = _declared_array(tokens, i)
         for k in _between(mentions[tokens[array].text], array, end) if array and end < len(tokens) else ():
             equals = k - 2 if tokens[k - 1].text == "&" else k - 1
             if equals == k - 1 and tokens[k + 1].text == "[":  # the value of an element
                 continue
-            if tokens[equals].text == "return" and tokens[_after_indices(tokens, k)].text in (";", "+"):
+            returned = tokens[equals].text == "return" and tokens[_after_indices(tokens, k)].text in (";", "+")
+            if returned and not _between(lambdas, array, k):  # a lambda may return an array of its caller
                 yield "", tokens[array].text, tokens[end], tokens[k]
             pointer = tokens[equals - 1]
-            if tokens[equals].text != "=" or pointer.kind != "word" or tokens[equals - 2].text not in _STARTS:
+            if tokens[equals].text != "=" or pointer.text not in pointers or tokens[equals - 2].text not in _STARTS:
                 continue
-            every, here = mentions[pointer.text], (pointer.text, end)
-            if here not in own:
-                own[here] = _is_declared(tokens, _between(every, opening(tokens, end) or 0, end))
+            every = mentions[pointer.text]
+            if any(tokens[again + 1].text == "=" for again in _between(every, k, end)):
+                continue
+            if any(_between(mentions[jump], k, end) for jump in _JUMPS):
+                continue
+            if _is_declared(tokens, _between(every, opening(tokens, end) or 0, end)):
+                continue
             later = _between(every, end, function_end)
-            if not own[here] and later and tokens[later[0] + 1].text != "=" and not _is_declared(tokens, later[:1]):
+            if later and not _gives_pointer(tokens, later[0]):
                 yield pointer.text, tokens[array].text, tokens[end], tokens[later[0]]
+
+
+def _begins_lambda(token: Token, after: Token) -> bool:
+    """Return whether a lambda's captures may end at a token."""
+    return token.text == "]" and after.text in ("(", "{", "mutable", "__device__", "__host__")
+
+
+def _gives_pointer(tokens: Tokens, i: int) -> bool:
+    """Return whether the mention at ``i`` assigns the pointer, passes its address, or declares another one."""
+    return tokens[i + 1].text == "=" or _may_be_written(tokens, i) or _is_declared(tokens, [i])
 
 
 def _declared_array(tokens: Tokens, i: int) -> int:
@@ -269,17 +291,24 @@ def _keeps(tokens: Tokens, i: int, array: bool) -> bool:
     before, after = tokens[i - 1], _after_indices(tokens, i)
     if before.text in _TYPES:
         return False
-    if (before.text == "&" and is_address_of(tokens, i - 1)) or (array and after == i + 1):
-        return False
-    if before.text == "(" and tokens[i - 2].kind == "string":  # an operand of an asm statement
+    if _may_be_written(tokens, i) or (array and after == i + 1):
         return False
     return after >= len(tokens) or tokens[after].text != "=" or _reads_itself(tokens, i, after)
 
 
-def _reads_itself(tokens: Tokens, i: int, assignment: int) -> bool:
-    """Return whether the value that is assigned to the variable at ``i`` mentions it.
+def _may_be_written(tokens: Tokens, i: int) -> bool:
+    """Return whether the variable's address is taken at ``i``, or it is an operand of an asm statement."""
+    before = tokens[i - 1]
+    return (before.text == "&" and is_address_of(tokens, i - 1)) or (
+        before.text == "(" and tokens[i - 2].kind == "string"
+    )
 
-    Return False for a long value, and for an array, whose elements may have different values.
+
+def _reads_itself(tokens: Tokens, i: int, assignment: int) -> bool:
+    """Return whether the value that is assigned to the variable at ``i`` always reads it.
+
+    Return False for a long value, for one with a condition before the variable (``first ? y : max(x, y)``), and for an
+    array, whose elements may have different values.
     """
     if assignment > i + 1:
         return False
@@ -287,10 +316,10 @@ def _reads_itself(tokens: Tokens, i: int, assignment: int) -> bool:
     for k in range(assignment + 1, min(assignment + 1 + _MOST_TOKENS, len(tokens))):
         token = tokens[k]
         depth += DEPTH.get(token.text, 0)
-        if depth < 0 or token.text == ";" or (token.text == "," and depth == 0):
+        if depth < 0 or token.text in (";", "?", "&&", "||") or (token.text == "," and depth == 0):
             return False
         if token.text == tokens[i].text and tokens[k - 1].text not in _MEMBERS:
-            return True
+            return not (tokens[k - 1].text == "(" and tokens[k - 2].text in ("decltype", "sizeof"))
     return False
 
 
