@@ -208,7 +208,7 @@ linear_wmma = Exercise(
 
 
 def few(rows, in_features, out_features, has_bias=True, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(rows=rows, in_features=in_features, out_features=out_features, has_bias=has_bias, **more)
 
 

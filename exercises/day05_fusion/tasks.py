@@ -304,7 +304,7 @@ def torch_normed_qkv(x, norm_weight, q_weight, k_weight, v_weight, q_bias, k_bia
 
 
 def decoding(rows, in_features, q_features, kv_features, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(rows=rows, in_features=in_features, q_features=q_features, kv_features=kv_features, **more)
 
 
@@ -427,7 +427,7 @@ def visible_pairs(d):
 
 
 def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(
         batch=batch, heads=heads, query_len=query_len, key_len=key_len, head_dim=head_dim, causal=causal, **more
     )

@@ -124,7 +124,7 @@ TOLERANCE = {"f32": 1e-4, "f16": 3e-3, "bf16": 1.6e-2}  # f32: scores near 100 h
 
 
 def sizes(batch=1, heads=1, kv_heads=1, query_len=1, key_len=1, head_dim=64, causal=False, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(
         batch=batch,
         heads=heads,
@@ -216,7 +216,7 @@ output is zero; with no queries there is nothing to do.""",
 
 
 def decoding(batch=1, heads=1, kv_heads=1, max_len=1, head_dim=64, splits=4, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(batch=batch, heads=heads, kv_heads=kv_heads, max_len=max_len, head_dim=head_dim, splits=splits, **more)
 
 

@@ -86,7 +86,7 @@ NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Do not store the scores in gl
 
 
 def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(
         batch=batch, heads=heads, query_len=query_len, key_len=key_len, head_dim=head_dim, causal=causal, **more
     )

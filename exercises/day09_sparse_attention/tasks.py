@@ -59,7 +59,7 @@ NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Store no mask and no scores i
 
 
 def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(batch=batch, heads=heads, query_len=query_len, key_len=key_len, head_dim=head_dim, **more)
 
 
@@ -244,7 +244,7 @@ def dense(q, k, v, scale):
 
 
 def blocks(block, entries, causal=False, **more):
-    """Return the sizes of a case of block-sparse attention: `entries` blocks of the mask are set."""
+    """Return the dimensions of the tensors of a test case of block-sparse attention: `entries` blocks of the mask are set, by name."""
     return sizes(block=block, entries=entries, causal=causal, **more)
 
 
@@ -388,7 +388,7 @@ def ascending(shape, dims, generator, inputs):
 
 
 def lists(entries, **more):
-    """Return the sizes of a case of attention to listed keys."""
+    """Return the dimensions of the tensors of a test case of attention to listed keys, by name."""
     return sizes(entries=entries, **more)
 
 
@@ -537,7 +537,7 @@ def counted_twice(q, k, v, globals, window, random_keys, scale):
 
 
 def rules(globals, window, randoms, batch=1, heads=1, len=1, head_dim=64):
-    """Return the sizes of a case of global, neighboring and random keys."""
+    """Return the dimensions of the tensors of a test case of global, neighboring and random keys, by name."""
     return dict(batch=batch, heads=heads, len=len, head_dim=head_dim, globals=globals, window=window, randoms=randoms)
 
 

@@ -209,7 +209,7 @@ def torch_paged(q, k_cache, v_cache, block_tables, scale):
 
 
 def appending(tokens, kv_heads=2, head_dim=64, pages=8, page_size=16):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(tokens=tokens, kv_heads=kv_heads, head_dim=head_dim, pages=pages, page_size=page_size)
 
 
@@ -305,7 +305,7 @@ RAGGED = {"lengths": ragged}
 
 
 def decoding(batch, heads, kv_heads, max_pages, page_size=16, head_dim=64, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(
         batch=batch,
         heads=heads,
@@ -501,7 +501,7 @@ elements. A sequence of length 0 gives zeros; with no sequences there is nothing
 
 
 def prefilling(batch, tokens, heads, kv_heads, max_pages, page_size=16, head_dim=64, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(
         batch=batch,
         tokens=tokens,

@@ -179,7 +179,7 @@ NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Do not store dequantized weig
 
 
 def layer(in_features, out_features, group_size, act_order=False, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(in_features=in_features, out_features=out_features, group_size=group_size, act_order=act_order, **more)
 
 
@@ -252,7 +252,7 @@ LINEAR = (
 
 
 def few(rows, in_features, out_features, group_size, act_order=False, has_bias=False):
-    """Return the sizes of a case of gptq_linear."""
+    """Return the dimensions of the tensors of a test case of gptq_linear, by name."""
     return layer(in_features, out_features, group_size, act_order, rows=rows, has_bias=has_bias)
 
 
@@ -358,7 +358,7 @@ QKV = (
 
 
 def qkv(batch, length, in_features, group_size, act_order=False, has_bias=False, eps=1e-5):
-    """Return the sizes of a case of ln_qkv_gptq."""
+    """Return the dimensions of the tensors of a test case of ln_qkv_gptq, by name."""
     return layer(
         in_features, 3 * in_features, group_size, act_order, batch=batch, length=length, has_bias=has_bias, eps=eps
     )
@@ -535,7 +535,7 @@ ONE_LAUNCH = Bar("launches", at_most=1, look="Do everything in one kernel.")
 
 
 def matrices(rows, in_features, out_features):
-    """Return the sizes of a case of w8a16_linear and w8a8_linear."""
+    """Return the dimensions of the tensors of a test case of w8a16_linear and w8a8_linear, by name."""
     return {"rows": rows, "in_features": in_features, "out_features": out_features}
 
 

@@ -31,7 +31,7 @@ def second_half(
 
 
 def block(rows, hidden, feed_forward, parallel, eps=1e-5):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(rows=rows, hidden=hidden, feed_forward=feed_forward, parallel=parallel, eps=eps)
 
 
@@ -261,7 +261,7 @@ def gated_half(x, norm_weight, gate_up, down, hidden, eps):
 
 
 def half_block(rows, hidden, feed_forward, eps=1e-6):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(rows=rows, hidden=hidden, feed_forward=feed_forward, eps=eps)
 
 
@@ -346,7 +346,7 @@ def mlp_of_rows(x, up, down):
 
 
 def rows_of(rows, hidden, feed_forward, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(rows=rows, hidden=hidden, feed_forward=feed_forward, **more)
 
 
@@ -447,7 +447,7 @@ def chain_of_matmuls(x, weights):
 
 
 def chain(layers, n):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(layers=layers, n=n)
 
 
@@ -593,7 +593,7 @@ def torch_decoder_layer(x, norms, weights, rope, table, k_cache, v_cache, hidden
 
 
 def layer(hidden=64, heads=4, kv_heads=2, head_dim=16, inter=96, past=8, page_size=4, eps=1e-6):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(
         hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim, inter=inter, past=past, page_size=page_size, eps=eps
     )  # fmt: skip

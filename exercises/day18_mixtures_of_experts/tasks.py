@@ -51,7 +51,7 @@ def torch_route(logits, top_k, softmax_first, normalize):
 
 
 def router(tokens, experts, top_k, softmax_first=True, normalize=True, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(tokens=tokens, experts=experts, top_k=top_k, softmax_first=softmax_first, normalize=normalize, **more)
 
 
@@ -231,7 +231,7 @@ def torch_permute(x, ids, experts, top_k):
 
 
 def permuted(tokens, experts, top_k, hidden, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(tokens=tokens, experts=experts, top_k=top_k, hidden=hidden, **more)
 
 
@@ -346,7 +346,7 @@ def combine(y, rows_of, weights, base, has_base):
 
 
 def combined(tokens, top_k, hidden, has_base=False, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(tokens=tokens, top_k=top_k, hidden=hidden, has_base=has_base, **more)
 
 
@@ -443,7 +443,7 @@ def places_with_capacity(ids, experts, capacity):
 
 
 def places(tokens, experts, capacity, **more):
-    """Return the sizes of a case."""
+    """Return the dimensions of the tensors of a test case, by name."""
     return dict(tokens=tokens, experts=experts, capacity=capacity, **more)
 
 

@@ -109,7 +109,7 @@ def _length(wrong: _Wrong) -> int:
 
 @dataclass
 class _Correct:
-    """The stage *correct*."""
+    """The stage *correct* of a Python exercise: it calls the learner's functions and checks what they return."""
 
     task: PythonExercise
     child: Python

@@ -410,8 +410,8 @@ def show(name: str, found: dict[str, Any]) -> None:
         print(f"{who:27s}{firsts}{token['P50']:14.3f}{token['P90']:8.3f}{token['P99']:8.3f}")
     whole = sum(found["operators_us"].values())
     print(
-        f"of the device alone: {found['ours']['token_of_device_ms']:.3f} ms; operators by themselves "
-        f"{whole / 1e3:.3f} ms:"
+        f"a token on the device alone: {found['ours']['token_of_device_ms']:.3f} ms; "
+        f"its operators, each timed by itself: {whole / 1e3:.3f} ms"
     )
     for operator, us in sorted(found["operators_us"].items(), key=lambda item: -item[1]):
         print(f"    {operator:20s}{us:9.1f} us{us / whole:7.1%}")

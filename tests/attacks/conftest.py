@@ -144,10 +144,11 @@ def wanted_places() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
-    """Return a function that grades an attack.
+    """Return a function that grades a kernel of these tests.
 
-    The function turns off the checks that refuse a submission before it runs, so the jail alone must stop the attack.
-    It leaves them on for honest kernels, and for attacks with EXPECTS_REFUSAL, which must be refused.
+    For an attack, the function turns off the checks that refuse a submission before it runs, so the jail alone must
+    stop the attack. The checks stay on for honest kernels, and for attacks with EXPECTS_REFUSAL, which they must
+    refuse.
     """
     monkeypatch.setenv("GRADER_TEST_SECRET", "secret")
 

@@ -194,7 +194,7 @@ def test_the_full_name_is_suggested_for_a_name_without_moodles_suffix() -> None:
 
 
 def test_students_may_be_named_as_grades_csv_shows_them() -> None:
-    """In grades.csv, a name that would be a formula begins with an apostrophe."""
+    """In grades.csv, a name that a spreadsheet would read as a formula has an apostrophe before it."""
     late, extra = Late(due=DUE, percent_per_day=50, submitted="x.csv"), (Extra("'=ann", 3),)
     policy = Policy(late=late, extra=extra, times={"'=ann": DUE + timedelta(days=1)})
     policy.check_class(["=ann"])

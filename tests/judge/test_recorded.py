@@ -37,7 +37,7 @@ def judged(tmp_path: Path, kernel: str) -> tuple[Verdict, list[Recorded]]:
 
 
 def test_the_block_of_a_finding(tmp_path: Path) -> None:
-    """Record the second launch, because the first one is a different kernel."""
+    """The program first launches another kernel, so the launch with the finding, which is recorded, is the second."""
     verdict, recordings = judged(tmp_path, KERNEL.replace("i < n", "i <= n"))
     finding = verdict.stage("safe").findings[0]  # type: ignore[union-attr]
     (recorded,) = recordings

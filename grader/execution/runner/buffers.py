@@ -34,10 +34,11 @@ _POISON = {
     "u32": (0x1FFFFFFF, 0x60000000),
     "bool": (_ALL, 0x80),
 }
-"""Masks of the random bits to keep and of the bits to set in each element of an output's poison.
+"""Two masks for each dtype, with which the elements of an output are filled before the kernel runs.
 
-A floating-point number becomes a signaling NaN: the first bit of its fraction is 0. Arithmetic yields only quiet NaNs,
-also from this one, so a kernel that adds to the output changes it. An integer becomes so large that, as an index, it is
+An element is random bits, of which the first mask says which to keep; then the bits of the second mask are set. So a
+floating-point number becomes a signaling NaN: the first bit of its fraction is 0. Arithmetic on a signaling NaN yields
+a quiet NaN, so a kernel that adds to the output changes the bits. An integer becomes so large that, as an index, it is
 far out of bounds.
 """
 

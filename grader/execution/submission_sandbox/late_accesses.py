@@ -179,7 +179,7 @@ class _Known:
         self._count = 0
 
     def forget(self) -> None:
-        """Forget everything, because another branch may jump here."""
+        """Forget what is known about registers and the frame: at a label, a jump may arrive with other values."""
         self._values.clear()
         self._checked.clear()
         self._slots.clear()

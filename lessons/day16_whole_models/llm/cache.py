@@ -21,7 +21,7 @@ OutOfPages = _allocator.OutOfPages
 
 @dataclass
 class Batch:
-    """The new tokens of some sequences, concatenated, and where their keys are."""
+    """The new tokens of some sequences, concatenated, and the places of the sequences' keys in the cache."""
 
     ids: Tensor
     """i64 [tokens]: the id of each token."""

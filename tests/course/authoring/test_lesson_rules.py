@@ -32,7 +32,7 @@ TO_WRITE = [(day, entry) for day in LESSONS for entry in day.exercises if entry.
 @pytest.mark.parametrize(("day", "entry"), TO_WRITE, ids=lambda each: getattr(each, "name", ""))
 def test_a_lesson_shows_only_part_of_the_solution(day: Day, entry: Entry) -> None:
     share = shown_share(day, entry)
-    assert share < SHOWN, f"the lesson shows {share:.0%} of {entry.name}: fold it, or set the exercise earlier"
+    assert share < SHOWN, f"before the exercise, the lesson shows {share:.0%} of the solution of {entry.name}"
 
 
 def lesson(path: Path, *cells: nbformat.NotebookNode) -> Path:

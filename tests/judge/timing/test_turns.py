@@ -171,7 +171,7 @@ ME = os.getpid()
         ([ME], [(ME, 6, 90), (11, 6, 90)], True, {11}),
         ([ME], [(11, 6, 10), (13, 6, 9)], True, {11}),  # users below 10 % of the time do not count
         ([ME], [(11, 1, 90), (13, 0.999, 90)], True, {11}),  # samples of the first second do not count
-        ([ME], [(12, 6, 90)], True, set()),  # 12 is a child process of this one
+        ([ME], [(12, 6, 90)], True, set()),  # process 12 is a child of this process
         ([1], [(11, 6, 90)], False, set()),  # the ids lack this process, so they are of another namespace
     ],
 )

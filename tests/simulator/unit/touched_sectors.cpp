@@ -1,4 +1,5 @@
-// Tests of the sectors of device memory that launches and the host access. All workers together count a sector once.
+// Tests of the count of sectors of device memory that launches and the host access. A sector that several worker
+// threads access counts once.
 #include "checks/counting/touched_sectors.h"
 
 #include "checks/core/state.h"

@@ -93,7 +93,7 @@ struct E8M0 {
         uint32_t word = bit_cast<uint32_t>(value) & 0x7fffffff;
         if (word > 0x7f800000) return 0xff;
         uint32_t exponent = word >> 23;
-        // 2^-127, the smallest value, is half the smallest normal float. All numbers up to it become 2^-127.
+        // The smallest value of this format, 2^-127, is half the smallest normal float. Numbers up to 2^-127 become 2^-127.
         if (up && word > 0x00400000 && word < 0x7f800000 && (word & 0x7fffff)) ++exponent;
         return exponent == 0xff && saturates ? 0xfe : exponent;
     }
