@@ -20,7 +20,7 @@ from grader.verdict.wording.findings import message
 CONTEXT = 2
 """The number of lines shown before and after a line with counters or a finding."""
 READABLE = 30
-"""The number of characters of a finding's message that a line shows at least, if the message is that long."""
+"""If fewer characters of a finding's message fit right of its caret, they stand on the side that has more room."""
 PAIR = 13
 """The width of a margin column in characters: a counter and its ratio to the minimum."""
 
@@ -188,13 +188,13 @@ class _Drawing:
         row = Text(" " * self.margin_width + f" {'':>4} {self.bar} ", style="quiet", no_wrap=True, overflow="ellipsis")
         offset = max(0, caret_offset(source, column) - self._cut(source.expandtabs(4)))
         said = message.splitlines()[0] if message else ""
-        if self.room - offset - 2 >= min(len(said), READABLE):
+        before, after = min(offset, self.room) - 1, self.room - offset - 2
+        if after >= min(len(said), READABLE, before):
             row.append(" " * offset)
             row.append("^ ", style="caret")
             row.append(said, style="bad")
             return row
-        # The caret is near the right edge, or beyond it: the message stands left of it.
-        before = min(offset, self.room) - 1
+        # The caret is near the right edge, or beyond it: the message stands left of it, where there is more room.
         if len(said) > before:
             said = said[: before - len(self.ellipsis)] + self.ellipsis
         row.append(said.rjust(before), style="bad")

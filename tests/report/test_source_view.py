@@ -68,6 +68,18 @@ def test_a_finding_near_the_right_edge_is_readable(column: int) -> None:
         assert lines[at + 1].index("^") == lines[at].index("y")
 
 
+@pytest.mark.parametrize(("width", "column"), [(80, 20), (60, 5), (50, 1), (40, 1)])
+def test_a_message_stands_on_the_side_with_more_room(width: int, column: int) -> None:
+    finding = samples.out_of_bounds()
+    finding.line, finding.column = 5, column
+    source = [*SOURCE]
+    source[4] = "x" * (column - 1) + "y[i];"
+    margin = source_view.margin_lines(samples.lines(), [finding])
+    lines = theme.plain_text(source_view.render_source(source, margin, width)).splitlines()
+    at = next(number for number, row in enumerate(lines) if row.rstrip().endswith("y[i];"))
+    assert lines[at + 1].index("^ ou") == lines[at].index("y")
+
+
 def test_the_main_file_is_the_one_with_the_most_counters() -> None:
     lines = samples.lines()
     lines[0].file = "header.cuh"
