@@ -17,8 +17,9 @@ from grader.course import Course, course_root
 from grader.course.tolerance import DEFAULT
 from grader.report.notebook.bounds import recorded_bounds
 from tests.attacks.conftest import REACHES_OUTSIDE
-from tests.gpu import bounds, jail, sanitize, shared_patterns, timing_attacks, verify
+from tests.gpu import bounds, compare_findings, jail, sanitize, shared_patterns, timing_attacks, verify
 from tests.gpu.launch_solutions import chosen
+from tests.simulator.corpus_kernels import corpus_files
 
 CLEAN = """========= COMPUTE-SANITIZER
 launched day05_fusion/rms_norm_linear: 9 of 30 cases
@@ -243,3 +244,13 @@ def test_the_profile_of_tensor_cores_has_all_figures_of_the_lesson() -> None:
         for figure in figures[1:]:
             row = "".join(f"{values[figure]:24,.2f}" for values in kernels.values())
             assert f"{figure:40}{row}" in shown, f"{size}, {figure}: execute the lesson again"
+
+
+def test_a_fault_of_a_correct_file_has_no_correct_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+    (item,) = (item for item in corpus_files() if item.fault == "list_past_its_memory")
+    monkeypatch.setattr(compare_findings, "build", lambda item, clean, folder: folder)
+    monkeypatch.setattr(compare_findings, "watch", lambda *_: {"errors": 1, "lines": [89], "says": []})
+    row = compare_findings.compare(item)
+    assert row["found_by"] == list(compare_findings.TOOLS)
+    assert row["clean"] == {}
+    assert row["twin_silent"]
