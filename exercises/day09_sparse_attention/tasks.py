@@ -244,7 +244,7 @@ def dense(q, k, v, scale):
 
 
 def blocks(block, entries, causal=False, **more):
-    """Return the dimensions of the tensors of a test case of block-sparse attention: `entries` blocks of the mask are set, by name."""
+    """Return the dimensions of a block-sparse test case, by name. `entries` blocks of the mask are set."""
     return sizes(block=block, entries=entries, causal=causal, **more)
 
 

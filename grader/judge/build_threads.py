@@ -100,8 +100,8 @@ class Threads(Building):
             raise BuildError(
                 f"{name} uses {macro}, which may have another value for nvcc than for the simulator's compiler. "
                 "Both must compile the same code.",
-                f"Write the kernel without {macro}. If the macro is your own, rename it: names that begin with an "
-                "underscore, CU_ or CUDA belong to compilers and libraries.",
+                f"Write the kernel without {macro}. If the macro is your own, rename it: names of <cstdint>, and names "
+                "that begin with an underscore, CU_ or CUDA, belong to compilers and libraries.",
             )
         if hidden := instrumentation_bypass.hides_attribute(kernel.plan, self._run_compiler()):
             raise BuildError(
