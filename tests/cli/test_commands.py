@@ -257,7 +257,10 @@ def test_no_command_shows_help(grader) -> None:  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("group", [(), ("dev",), ("dev", "new"), ("export",)], ids=" ".join)
-def test_lists_of_commands_show_whole_sentences(grader, group: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]
+def test_lists_of_commands_show_whole_sentences(  # type: ignore[no-untyped-def]
+    grader, group: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     _, _, commands = grader(*group, "--help").out.partition("Commands:")
     assert commands and "..." not in commands
 
