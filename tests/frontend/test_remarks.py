@@ -176,6 +176,10 @@ def test_other_designs_have_no_remarks() -> None:
             assert remarks(Source(text), name) == []
 
 
+def test_a_function_that_an_included_file_ends() -> None:
+    assert remarks(Source('void f(float* p) {\n{ float a[4]; p = a; }\n*p\n#include "end.inc"\n'), "a.cu") == []
+
+
 def test_remarks_of_macros_and_their_number() -> None:
     assert lines("", "#define AT(i, j) x[i, j]") == ["[i, j]"]
     assert len(lines("\n".join(["out[0] = x[n, 1];"] * 1000))) == 20
