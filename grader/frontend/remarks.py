@@ -162,7 +162,7 @@ def _dangling(source: Source) -> Iterator[tuple[str, str, Token, Token]]:
     lambdas = [i for i, (token, after) in enumerate(itertools.pairwise(tokens)) if _begins_lambda(token, after)]
     for i, end, function_end in _statements(tokens):
         array = _declared_array(tokens, i)
-        if not array or function_end == len(tokens):  # a function whose } is in an included file or a macro
+        if not array or len(tokens) in (end, function_end):  # a } is in an included file or a macro
             continue
         for k in _between(mentions[tokens[array].text], array, end):
             equals = k - 2 if tokens[k - 1].text == "&" else k - 1

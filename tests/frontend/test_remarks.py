@@ -176,8 +176,11 @@ def test_other_designs_have_no_remarks() -> None:
             assert remarks(Source(text), name) == []
 
 
-def test_a_function_that_an_included_file_ends() -> None:
-    assert remarks(Source('void f(float* p) {\n{ float a[4]; p = a; }\n*p\n#include "end.inc"\n'), "a.cu") == []
+@pytest.mark.parametrize(
+    "text", ['void f(float* p) {\n{ float a[4]; p = a; }\n*p\n#include "end.inc"\n', "{{}{}]{float a[a"]
+)
+def test_a_function_that_an_included_file_ends(text: str) -> None:
+    assert remarks(Source(text), "a.cu") == []
 
 
 def test_remarks_of_macros_and_their_number() -> None:
