@@ -101,7 +101,8 @@ def test_interrupted_and_then_run_again(tmp_path: Path, after: float) -> None:
     # Send SIGINT only after the program's first line has run, because Python's own start would print a traceback.
     # Set the signal's handler: if a shell started the tests in the background, this process would ignore SIGINT.
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    program += "from grader.cli import main; print('begun', flush=True); main()"
+    # Import most modules first: Python may ignore a KeyboardInterrupt during an import and keep the import lock.
+    program += "import torch, grader.judge.driver; from grader.cli import main; print('begun', flush=True); main()"
     command = [sys.executable, "-c", program, "check", EXERCISE, "--file", str(path)]
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout is not None and child.stdout.readline() == "begun\n"
