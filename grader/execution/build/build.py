@@ -383,7 +383,7 @@ def _plan_cuda(
             "the architecture of the GPU is unknown", "Pass the architecture as arch, for example arch='sm_90'."
         )
     text = _with_thunks(path, with_headers(source.text, source, path.name), source.text, launchers)
-    flags = ("-lineinfo", *nvcc_flags(nvcc, arch))
+    flags = ("-lineinfo", *nvcc_flags(arch))
     linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
     linking += ("-lcudart_static", "-ldl", "-lrt", "-lpthread")
     key = digest(["kernel", text, *flags, nvcc.identity, *linking])
@@ -413,14 +413,13 @@ def arch_flags(arch: str) -> tuple[str, ...]:
     return (f"-gencode=arch=compute_{number},code=sm_{number}",)
 
 
-def nvcc_flags(nvcc: Compiler, arch: str) -> tuple[str, ...]:
+def nvcc_flags(arch: str) -> tuple[str, ...]:
     """Return nvcc's flags for a kernel file.
 
-    From 12.1 on, four threads optimize the kernels of a file. The machine code is the same.
+    -split-compile is not among them, although nvcc takes less time with it: kernels of days 7 and 10 then keep arrays
+    in local memory instead of registers, and take two to three times as long.
     """
-    major, _, minor = nvcc.version.partition(".")
-    parallel = ("-split-compile=4",) if (int(major), int(minor)) >= (12, 1) else ()
-    return ("-std=c++17", "-O3", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda", *parallel)
+    return ("-std=c++17", "-O3", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
 
 
 def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototype, ...], first: str = "") -> str:

@@ -33,7 +33,7 @@ def resource_usage(
 
     plan = plan_kernel(path, "cuda", text=text, arch=arch)
     cache = cache or open_cache()
-    flags = nvcc_flags(plan.compiler, arch)
+    flags = nvcc_flags(arch)
     # Compile the learner's text without the entry points, which have no influence on a kernel's resources.
     text = with_headers(plan.original, plan.source, plan.file.name)
     source = f"{line_directive(1, plan.file.name)}{text}\n"
