@@ -43,6 +43,13 @@ KERNEL_LIBRARY = "kernel.so"
 _MESSAGES = "messages.txt"
 _EXPORTS = Path(__file__).parent / "exports.map"
 
+NVCC_FLAGS = "-std=c++17 -O3 -lineinfo --expt-relaxed-constexpr --extended-lambda"
+"""nvcc's flags for every kernel file and every architecture. Records of figures store them.
+
+-split-compile is not among them, although nvcc takes less time with it: kernels of days 7 and 10 then keep arrays in
+local memory instead of registers, and take two to three times as long.
+"""
+
 _CPU_FLAGS = (
     "-std=c++17",
     "-gdwarf-4",  # with g++'s DWARF 5, addr2line reports the generated file instead of the learner's
@@ -383,7 +390,7 @@ def _plan_cuda(
             "the architecture of the GPU is unknown", "Pass the architecture as arch, for example arch='sm_90'."
         )
     text = _with_thunks(path, with_headers(source.text, source, path.name), source.text, launchers)
-    flags = ("-lineinfo", *nvcc_flags(arch))
+    flags = nvcc_flags(arch)
     linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
     linking += ("-lcudart_static", "-ldl", "-lrt", "-lpthread")
     key = digest(["kernel", text, *flags, nvcc.identity, *linking])
@@ -414,12 +421,8 @@ def arch_flags(arch: str) -> tuple[str, ...]:
 
 
 def nvcc_flags(arch: str) -> tuple[str, ...]:
-    """Return nvcc's flags for a kernel file.
-
-    -split-compile is not among them, although nvcc takes less time with it: kernels of days 7 and 10 then keep arrays
-    in local memory instead of registers, and take two to three times as long.
-    """
-    return ("-std=c++17", "-O3", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
+    """Return nvcc's flags for a kernel file."""
+    return (*NVCC_FLAGS.split(), *arch_flags(arch))
 
 
 def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototype, ...], first: str = "") -> str:

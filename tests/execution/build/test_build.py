@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 from grader.execution.build import build as build_module
 from grader.execution.build.build import compile_kernel, entry_point, plan_kernel
 from grader.execution.in_process.kernel import Kernel
-from grader.frontend.toolchain.compilers import available_cxx, find_cxx
+from grader.frontend.toolchain.compilers import Compiler, available_cxx, find_cxx
 from grader.frontend.toolchain.process import Command, Finished, run_command
 from grader.setup.errors import BuildError, GraderError
 
@@ -239,6 +239,14 @@ def test_names_with_quotes_and_blanks(tmp_path):
     path.write_text(GOOD.replace("*= 2", "*= two"))
     with pytest.raises(BuildError, match=r'a "b" c\.cu:3:24: error'):
         compile_kernel(path, checks=False)
+
+
+def test_every_flag_of_a_build_with_nvcc_is_one_that_records_store(tmp_path):
+    path = tmp_path / "good.cu"
+    path.write_text(GOOD)
+    nvcc = Compiler(("nvcc",), "nvcc", "13.0", "nvcc 13.0")
+    flags = plan_kernel(path, "cuda", compiler=nvcc, arch="sm_90").flags
+    assert set(flags) - set(build_module.arch_flags("sm_90")) == set(build_module.NVCC_FLAGS.split())
 
 
 def test_the_architecture_flags():
