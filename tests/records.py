@@ -24,6 +24,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from grader.course import course_root
+from grader.execution.build.build import NVCC_FLAGS
 from grader.judge.timing.grid import read_rows
 from grader.judge.timing.sources import digest, digests, recorded_files
 
@@ -32,7 +33,7 @@ KNOWN = Path(__file__).with_name("stale_records.toml")
 
 @dataclass(frozen=True)
 class Stale:
-    """A source that changed after its figures were recorded.
+    """A source, or nvcc's flags, that changed after its figures were recorded.
 
     ``part`` is the exercise, if the record has figures of several exercises, as h200.json has. Otherwise it is empty.
     """
@@ -44,7 +45,7 @@ class Stale:
 
 
 def stale(root: Path) -> Iterator[Stale]:
-    """Yield each source whose digest is not the one in the record, or for which the record has no digest."""
+    """Yield each source that is not the one in the record, or that the record does not have."""
     known: dict[Path, str] = {}
     for row in recorded_files(root):
         for path in sorted(root.glob(row.file)):
@@ -59,7 +60,7 @@ def stale(root: Path) -> Iterator[Stale]:
                 yield from _differences(name, "", content.get("sources", {}), now, row.command)
                 continue
             for exercise, report in content["exercises"].items():
-                sources = (row.sources[0].format(day=path.parent.name, exercise=exercise),)
+                sources = tuple(pattern.format(day=path.parent.name, exercise=exercise) for pattern in row.sources)
                 command = row.command.format(exercise=exercise)
                 now = digests(root, sources, known)
                 yield from _differences(name, exercise, report.get("sources", {}), now, command)
@@ -123,7 +124,7 @@ def machine_code(folder: Path, file: str) -> Counter[bytes]:
     architecture = "sm_100a" if "tcgen05" in (folder / file).read_text(encoding="utf-8") else "sm_90a"
     with tempfile.TemporaryDirectory() as out:
         cubin = Path(out) / "kernel.cubin"
-        compiler = ["nvcc", "-std=c++17", "-O3", f"-arch={architecture}", "-cubin", "-I", str(folder / "lessons")]
+        compiler = ["nvcc", *NVCC_FLAGS.split(), f"-arch={architecture}", "-cubin", "-I", str(folder / "lessons")]
         subprocess.run([*compiler, "-o", str(cubin), str(folder / file)], check=True, capture_output=True)
         with cubin.open("rb") as stream:
             sections = ELFFile(stream).iter_sections()

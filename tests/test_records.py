@@ -9,20 +9,22 @@ from pathlib import Path
 import pytest
 
 from grader.course import course_root
+from grader.execution.build.build import NVCC_FLAGS
+from grader.judge.timing import sources
 from grader.judge.timing.grid import Row, run_grid
-from grader.judge.timing.sources import digest, digests, recorded_files, write_record
+from grader.judge.timing.sources import FLAGS, digest, digests, recorded_files, write_record
 from tests.records import KnownStale, known_stale, machine_code, stale, unexplained
 
 TABLE = """
 [[record]]
 file = "lessons/day01_add/times_gpu.json"
 command = "python lessons/day01_add/measure.py --record"
-sources = ["lessons/day01_add/*.cu", "lessons/day01_add/measure.py"]
+sources = ["nvcc flags", "lessons/day01_add/*.cu", "lessons/day01_add/measure.py"]
 
 [[record]]
 file = "lessons/day*/h200.json"
 command = "grader bench {exercise} --device cuda --record"
-sources = ["solutions/{day}/{exercise}.cu"]
+sources = ["nvcc flags", "solutions/{day}/{exercise}.cu"]
 """
 KERNEL = '#include "llmk/add.cuh"\n__global__ void k(float* x) {\n    x[0] = llmk::add(x[0], 1);  // one\n}\n'
 HEADER = "#pragma once\nnamespace llmk {\n__device__ float add(float a, float b) { return a + b; }\n}\n"
@@ -43,7 +45,7 @@ def course(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     write_record(day / "times_gpu.json", {"version": 1}, tmp_path)
-    sources = digests(tmp_path, ("solutions/day01_add/add.cu",))
+    sources = digests(tmp_path, (FLAGS, "solutions/day01_add/add.cu"))
     (day / "h200.json").write_text(json.dumps({"exercises": {"add": {"sources": sources}}}))
     return tmp_path
 
@@ -123,6 +125,42 @@ def test_only_what_was_measured_again_is_renewed(course: Path) -> None:
     (day / "kernel.cu").write_text(KERNEL.replace("1)", "3)"))
     write_record(day / "times_gpu.json", {"version": 1}, course, renewed=("lessons/day01_add/second.cu",))
     assert [item.source for item in stale(course)] == ["lessons/day01_add/kernel.cu"]
+
+
+def test_changed_flags_make_every_record_stale(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "NVCC_FLAGS", f"{NVCC_FLAGS} -split-compile=4")
+    assert unexplained(stale(course), []) == [
+        "lessons/day01_add/times_gpu.json is older than nvcc flags: run `python lessons/day01_add/measure.py --record`",
+        "lessons/day01_add/h200.json (add) is older than nvcc flags: run `grader bench add --device cuda --record`",
+    ]
+
+
+def test_a_record_without_flags_is_stale(course: Path) -> None:
+    path = course / "lessons" / "day01_add" / "times_gpu.json"
+    content = json.loads(path.read_text())
+    assert content["sources"].pop(FLAGS) == NVCC_FLAGS
+    path.write_text(json.dumps(content))
+    assert [(item.record, item.source) for item in stale(course)] == [("lessons/day01_add/times_gpu.json", FLAGS)]
+
+
+def test_figures_of_other_flags_are_stale_until_all_are_measured_again(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = "lessons/day01_add/times_gpu.json"
+    first, program, second = (f"lessons/day01_add/{name}" for name in ("kernel.cu", "measure.py", "second.cu"))
+    (course / second).write_text(KERNEL)
+    write_record(course / record, {"version": 1}, course)
+
+    def renew(*renewed: str) -> list[str]:
+        write_record(course / record, {"version": 1}, course, renewed)
+        return [item.source for item in stale(course) if item.record == record]
+
+    with monkeypatch.context() as other:
+        other.setattr(sources, "NVCC_FLAGS", f"{NVCC_FLAGS} -split-compile=4")
+        assert renew(first) == [program, second]
+        assert renew(program, second) == []
+    assert [item.source for item in stale(course) if item.record == record] == [FLAGS]
+    assert renew(first) == [program, second]
 
 
 def test_known_stale_figures_need_an_entry_that_still_applies(course: Path) -> None:

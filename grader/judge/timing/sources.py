@@ -1,8 +1,8 @@
 """Stores the digests of source files in the records of figures that depend on them.
 
-``lessons/records.toml`` lists each recorded file (a record) with the command that writes it, and its source files.
-``write_record`` stores a digest of each source in the record. ``tests/records.py`` compares these digests with the
-present sources.
+``lessons/records.toml`` lists each recorded file (a record) with the command that writes it, and its sources: files,
+and nvcc's flags if nvcc builds kernels with ``NVCC_FLAGS``. ``write_record`` stores a digest of each file and the text
+of the flags in the record. ``tests/records.py`` compares them with the present files and flags.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.execution.build.build import NVCC_FLAGS
 from grader.frontend.tokens import Source
 from grader.setup.errors import GraderError
 
 TABLE = "lessons/records.toml"
+FLAGS = "nvcc flags"
+"""The name of nvcc's flags among the sources of a record."""
 _DIGITS = 12
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -53,21 +56,24 @@ def digest(file: Path, lessons: Path) -> str:
 def digests(root: Path, patterns: tuple[str, ...], known: dict[Path, str] | None = None) -> dict[str, str]:
     """Return the digest of each file that matches a pattern, by its path relative to ``root``.
 
-    ``known`` is a cache of digests that the caller may pass to several calls.
+    If ``FLAGS`` is among the patterns, also return the text of nvcc's flags, by that name. ``known`` is a cache of
+    digests that the caller may pass to several calls.
     """
     known = {} if known is None else known
     found = sorted({path for pattern in patterns for path in root.glob(pattern)})
     for path in found:
         if path not in known:
             known[path] = digest(path, root / "lessons")
-    return {path.relative_to(root).as_posix(): known[path] for path in found}
+    flags = {FLAGS: NVCC_FLAGS} if FLAGS in patterns else {}
+    return flags | {path.relative_to(root).as_posix(): known[path] for path in found}
 
 
 def write_record(path: Path, content: Mapping[str, Any], root: Path, renewed: tuple[str, ...] | None = None) -> None:
     """Write a record as JSON, with the digests of its sources in the member ``sources``.
 
     If only some figures were measured again, ``renewed`` are the sources of these figures. The other sources keep the
-    digests of the old record. A file that is not in ``records.toml``, such as one that the user named, gets no digests.
+    digests of the old record, unless nvcc's flags changed: then their digests are empty, because the kept figures are
+    those of other flags. A file that is not in ``records.toml``, such as one that the user named, gets no digests.
     """
     row = next((row for row in recorded_files(root) if (root / row.file) == path.resolve()), None)
     kept = dict(content)
@@ -75,6 +81,9 @@ def write_record(path: Path, content: Mapping[str, Any], root: Path, renewed: tu
         now = digests(root, row.sources)
         if renewed is not None and path.exists():
             before = json.loads(path.read_text(encoding="utf-8")).get("sources", {})
+            if before.get(FLAGS) != now.get(FLAGS):
+                before = {}
+            renewed = (*renewed, FLAGS)
             now = {name: value if name in renewed else before.get(name, "") for name, value in now.items()}
         kept["sources"] = now
     path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
