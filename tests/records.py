@@ -26,7 +26,7 @@ from elftools.elf.elffile import ELFFile
 from grader.course import course_root
 from grader.execution.build.build import NVCC_FLAGS
 from grader.judge.timing.grid import read_rows
-from grader.judge.timing.sources import digest, digests, recorded_files
+from grader.judge.timing.sources import FLAGS, digest, digests, recorded_files
 
 KNOWN = Path(__file__).with_name("stale_records.toml")
 
@@ -51,7 +51,8 @@ def stale(root: Path) -> Iterator[Stale]:
         for path in sorted(root.glob(row.file)):
             name = path.relative_to(root).as_posix()
             if path.suffix == ".csv":
-                then = dict.fromkeys(row.sources, read_rows(path)[-1].source)
+                last = read_rows(path)[-1]
+                then = dict.fromkeys(row.sources, last.source) | {FLAGS: last.nvcc_flags}
                 yield from _differences(name, "", then, digests(root, row.sources, known), row.command)
                 continue
             content = json.loads(path.read_text(encoding="utf-8"))

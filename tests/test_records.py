@@ -69,13 +69,19 @@ def test_every_recorded_file_is_in_the_table() -> None:
             assert matches, f"{row.file}: no source matches {row.sources}"
 
 
-def test_a_table_of_a_grid_is_stale_when_its_kernel_changed(course: Path) -> None:
+def test_a_table_of_a_grid_is_stale_when_its_kernel_or_the_flags_changed(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table, kernel = course / "lessons" / "records.toml", "solutions/day01_add/add.cu"
-    row = f'[[record]]\nfile = "lessons/day01_add/grid_gpu.csv"\ncommand = "grid"\nsources = ["{kernel}"]\n'
+    row = f'[[record]]\nfile = "lessons/day01_add/grid_gpu.csv"\ncommand = "grid"\nsources = ["{FLAGS}", "{kernel}"]\n'
     table.write_text(TABLE + row)
-    size = Row("a GPU", "day01_add/add", digest(course / kernel, course / "lessons"), "f32", 8, 8, 1, 1, 8, False)
+    source = digest(course / kernel, course / "lessons")
+    size = Row("a GPU", "day01_add/add", source, NVCC_FLAGS, "f32", 8, 8, 1, 1, 8, False)
     list(run_grid([size], course / "lessons" / "day01_add" / "grid_gpu.csv", lambda row: row, 1))
     assert list(stale(course)) == []
+    with monkeypatch.context() as other:
+        other.setattr(sources, "NVCC_FLAGS", "-O1")
+        assert ("lessons/day01_add/grid_gpu.csv", FLAGS) in {(item.record, item.source) for item in stale(course)}
     (course / kernel).write_text(KERNEL.replace("1)", "2)"))
     assert ("lessons/day01_add/grid_gpu.csv", kernel) in {(item.record, item.source) for item in stale(course)}
 

@@ -29,11 +29,12 @@ def series(rows: Sequence[Row], batch: int) -> Series:
 
 
 def kernels(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the measured rows by exercise and dtype, only with the GPU and kernel version of the last row."""
+    """Return the measured rows by exercise and dtype, only with the GPU, kernel version and flags of the last row."""
     found: dict[str, list[Row]] = {}
-    newest = {(row.exercise, row.dtype): (row.gpu, row.source) for row in rows}
+    newest = {(row.exercise, row.dtype): (row.gpu, row.source, row.nvcc_flags) for row in rows}
     for row in rows:
-        if (row.gpu, row.source) == newest[row.exercise, row.dtype] and row.mean_us is not None:
+        version = row.gpu, row.source, row.nvcc_flags
+        if version == newest[row.exercise, row.dtype] and row.mean_us is not None:
             found.setdefault(f"{row.exercise.rpartition('/')[2]} ({row.dtype}) on {row.gpu}", []).append(row)
     return found
 

@@ -8,7 +8,7 @@ pair of C and H whose head_dim the kernel does not support, and a size that exce
 The file has one row for each size, with these columns:
 
 - ``gpu``, ``exercise`` and ``dtype`` name what was timed: bf16 if the exercise has it. ``source`` is a digest of the
-  kernel file's code (``grader/judge/timing/sources.py``).
+  kernel file's code (``grader/judge/timing/sources.py``), and ``nvcc_flags`` are the flags with which nvcc built it.
 - ``N`` is the sequence length, ``C`` the width of the model (all heads side by side), ``H`` the number of heads, ``B``
   the number of sequences, and ``head_dim`` the width of a head. ``causal`` is True if a query sees only earlier keys.
 - ``runs`` is the number of timed runs. Each starts with a cold L2 cache. Launch overhead is not included
@@ -39,6 +39,7 @@ from msgspec import structs
 
 from grader.course import course_root
 from grader.course.task import Case, Exercise, Grid
+from grader.execution.build.build import NVCC_FLAGS
 from grader.judge.timing.sources import digest
 from grader.setup.errors import GraderError
 
@@ -57,6 +58,7 @@ class Row(msgspec.Struct):
     gpu: str
     exercise: str
     source: str
+    nvcc_flags: str
     dtype: str
     N: int
     C: int
@@ -79,9 +81,9 @@ class Row(msgspec.Struct):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """A key that identifies the measurement: the GPU, the kernel's version, and the size."""
+        """A key that identifies the measurement: the GPU, the kernel's version, nvcc's flags, and the size."""
         size = self.N, self.C, self.H, self.B, self.causal
-        return tuple(map(str, (self.gpu, self.exercise, self.source, self.dtype, *size)))
+        return tuple(map(str, (self.gpu, self.exercise, self.source, self.nvcc_flags, self.dtype, *size)))
 
     def case(self, grid: Grid) -> Case:
         """Return the case of the exercise at this size."""
@@ -100,7 +102,8 @@ def plan(task: Exercise, gpu: str, source: str) -> list[Row]:
     left_out, measured = [], []
     for width, heads in itertools.product(WIDTHS, HEADS):
         head_dim, rest = divmod(width, heads)
-        pair = Row(gpu, task.name, source, task.dtypes[-1], 0, width, heads, 0, 0 if rest else head_dim, False)
+        shape = 0, width, heads, 0, 0 if rest else head_dim, False
+        pair = Row(gpu, task.name, source, NVCC_FLAGS, task.dtypes[-1], *shape)
         if rest:
             pair.note = f"{width} is not a multiple of {heads}"
         elif head_dim not in allowed:

@@ -11,6 +11,7 @@ from msgspec import structs
 from grader.cli.bench_grid import bench_grid
 from grader.course import Course, Entry
 from grader.course.task import Exercise
+from grader.execution.build.build import NVCC_FLAGS
 from grader.judge.timing import bench, grid, grid_on_gpu
 from grader.judge.timing.floor import Limits
 from grader.judge.timing.grid import Row, plan, read_rows, run_grid
@@ -29,7 +30,7 @@ def points(exercise: Exercise) -> list[Row]:
     return plan(exercise, "NVIDIA H200", "abc")
 
 
-POINT = Row("NVIDIA H200", "day/x", "abc", "f32", 1024, 512, 8, 1, 64, False)
+POINT = Row("NVIDIA H200", "day/x", "abc", "-O3", "f32", 1024, 512, 8, 1, 64, False)
 
 
 def measured(row: Row) -> Row:
@@ -46,7 +47,7 @@ def collect(path: Path, every: list[Row], minutes: float = 1e9, clock=lambda: 0.
 
 def test_every_pair_is_measured_or_left_out_with_a_reason():
     every = points(task("mma_flash_attention"))
-    assert {point.dtype for point in every} == {"bf16"}
+    assert {(point.dtype, point.nvcc_flags) for point in every} == {("bf16", NVCC_FLAGS)}
     pairs = {(point.C, point.H): point for point in every}
     assert set(pairs) == {(c, h) for c in grid.WIDTHS for h in grid.HEADS}
     left_out = {pair: point.note for pair, point in pairs.items() if point.note}
@@ -69,7 +70,7 @@ def test_an_exercise_without_a_grid_says_so():
 def test_sizes_become_calls_of_the_exercise(entry):
     exercise = entry.load()
     for head_dim in exercise.grid.head_dims:
-        point = Row("", entry.name, "", exercise.dtypes[0], 8, 8 * head_dim, 8, 2, head_dim, False)
+        point = Row("", entry.name, "", "", exercise.dtypes[0], 8, 8 * head_dim, 8, 2, head_dim, False)
         call = exercise.call(point.case(exercise.grid), point.dtype, 1)
         assert call.dims["head_dim"] == head_dim
         (shape,) = (shape for name, shape in call.output_shapes.items() if name == "out")
@@ -132,12 +133,13 @@ def test_another_file_is_not_written_to(tmp_path, content):
     assert path.read_text(encoding="latin1") == content
 
 
-def test_a_new_source_is_another_measurement(tmp_path):
+@pytest.mark.parametrize(("column", "before", "after"), [("source", "abc", "def"), ("nvcc_flags", "-O3", "-O1")])
+def test_a_new_source_or_flag_is_another_measurement(tmp_path, column, before, after):
     path = tmp_path / "grid.csv"
-    new = structs.replace(measured(POINT), source="def", mean_us=1.0)
+    new = structs.replace(measured(POINT), mean_us=1.0, **{column: after})
     collect(path, [POINT])
     list(run_grid([new], path, lambda row: row, 1))
-    assert [row.source for row in read_rows(path)] == ["abc", "def"]
+    assert [getattr(row, column) for row in read_rows(path)] == [before, after]
     assert kernels(read_rows(path)) == {"x (f32) on NVIDIA H200": [new]}
 
 
@@ -194,7 +196,7 @@ def test_a_size_is_timed_beside_the_fastest_rival(tmp_path, pretended_gpu, monke
         monkeypatch.setattr(torch.cuda, name, lambda value=answers.get(name): value)
     times = {"slow": 9.0, "fast": 5.0}
     monkeypatch.setattr(grid_on_gpu, "time_on_gpu", lambda runs, count, *_: [times[runs[0].func.__name__]] * count)
-    row = Row("NVIDIA H200", exercise.name, "", "f32", 16, 16, 2, 1, 8, False)
+    row = Row("NVIDIA H200", exercise.name, "", "", "f32", 16, 16, 2, 1, 8, False)
     with grid_on_gpu.measuring(exercise, right) as measurer:
         found = measurer.measure(row)
     assert (found.note, found.rival, found.rival_p50_us) == ("", "fast", 5.0)
