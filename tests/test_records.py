@@ -69,6 +69,15 @@ def test_every_recorded_file_is_in_the_table() -> None:
             assert matches, f"{row.file}: no source matches {row.sources}"
 
 
+def test_every_record_of_kernels_that_the_grader_builds_with_nvcc_has_the_flags() -> None:
+    simulated_or_other_flags = {"bounds.json", "errors_simulator.json", "findings_h200.json"}
+    root = course_root()
+    for row in recorded_files(root):
+        files = [path for pattern in row.sources for path in root.glob(pattern.format(day="*", exercise="*"))]
+        if any(path.suffix in (".cu", ".cuh") for path in files):
+            assert (FLAGS in row.sources) != (Path(row.file).name in simulated_or_other_flags), row.file
+
+
 def test_a_table_of_a_grid_is_stale_when_its_kernel_or_the_flags_changed(
     course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,7 +79,7 @@ class BenchReport:
     date: str
     command: str
     sources: dict[str, str] = field(default_factory=dict)
-    """The digests of the sources, by path. ``grader.judge.timing.recordings`` fills them in."""
+    """The digests of the sources by path, and nvcc's flags. ``grader.judge.timing.recordings`` fills them in."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data."""

@@ -11,7 +11,7 @@ import msgspec
 
 from grader.course import Entry
 from grader.judge.timing.bench import BenchReport
-from grader.judge.timing.sources import digests
+from grader.judge.timing.sources import FLAGS, digests
 from grader.setup.errors import GraderError
 from grader.setup.files import replace_file
 
@@ -63,8 +63,8 @@ def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
 
 
 def sources(entry: Entry) -> dict[str, str]:
-    """Return the digests of the files on which the times of an exercise's solution depend."""
-    return digests(entry.root, (f"solutions/{entry.name}.cu",))
+    """Return the digest of an exercise's solution, and nvcc's flags: its times depend on both."""
+    return digests(entry.root, (FLAGS, f"solutions/{entry.name}.cu"))
 
 
 def read_reports(file: Path) -> dict[str, BenchReport]:

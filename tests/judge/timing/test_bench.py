@@ -14,6 +14,7 @@ from grader import course
 from grader.cli.app import run
 from grader.course import Entry
 from grader.course.inputs import named
+from grader.execution.build.build import NVCC_FLAGS
 from grader.execution.jail.running import NO_JAIL
 from grader.execution.runner.buffers import prepare
 from grader.execution.runner.client import Child
@@ -24,6 +25,7 @@ from grader.judge.timing import bench as b
 from grader.judge.timing import events, machine, recordings, turns, verified
 from grader.judge.timing.machine import Machine, measure_machine, roofline
 from grader.judge.timing.on_device import DeviceBuffers, prepare_on_device
+from grader.judge.timing.sources import FLAGS
 from grader.setup.errors import GraderError
 from grader.verdict import PASSED, Timing
 from tests.execution.runner.test_runner import exercise
@@ -96,6 +98,7 @@ def test_recording_keeps_the_other_exercises(tmp_path: Path) -> None:
     kept = content["exercises"]["add"]
     assert kept["timings"][0]["median_us"] == 12.346 and kept["machine"]["device"] == "NVIDIA H200"
     assert kept["command"] and kept["date"] == "2024-02-29"
+    assert kept["sources"] == {FLAGS: NVCC_FLAGS}  # this course has no solution
 
 
 def test_figures_of_an_h200_are_shown_before_those_of_an_h100(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from grader.judge.timing.bench import BenchReport
 from grader.judge.timing.here import Compared, Measurer, compared, file_for, missing, needed_bytes, newest_file, run
 from grader.judge.timing.machine import Machine, roofline
 from grader.judge.timing.recordings import read_reports, recorded
+from grader.judge.timing.sources import FLAGS
 from grader.report import theme
 from grader.report.here import here_table, summary
 from grader.report.notebook.rooflines import draw_rooflines, rooflines_here
@@ -104,6 +105,10 @@ def test_a_changed_solution_and_another_gpu_are_measured_again(tmp_path: Path) -
     measured(file, entries=[entry])
     content = json.loads(file.read_text())
     content["exercises"][entry.name]["sources"] = {f"solutions/{entry.name}.cu": "another"}
+    file.write_text(json.dumps(content))
+    assert measured(file, entries=[entry]) == [f"rms_norm {count}"]
+    content = json.loads(file.read_text())
+    content["exercises"][entry.name]["sources"][FLAGS] = "-O1"
     file.write_text(json.dumps(content))
     assert measured(file, entries=[entry]) == [f"rms_norm {count}"]
     content = json.loads(file.read_text())
