@@ -22,7 +22,7 @@ from typing import Any
 
 from grader.course import course_root
 from grader.judge.timing.sources import write_record
-from tests.gpu.counted import Counted, build_ahead, counted, replace_rows, runnable
+from tests.gpu.counted import Counted, build_ahead, compared, replace_rows, runnable
 
 _MULTICAST = "l1tex__m_l1tex2xbar_read_requests_mem_global_op_tma_ld_dest_multicast"
 """The metric of TMA multicast requests, whose data go to several blocks of a cluster.
@@ -161,7 +161,7 @@ def count_again(path: Path) -> dict[str, Any]:
     """Return a record with the simulator's counters updated after a change of the simulator. It needs no GPU."""
     content = json.loads(path.read_text())
     rows = {row["name"]: row for row in content["rows"]}
-    items = [item for item in counted([]) if item.name in rows]
+    items = [item for item in compared([]) if item.name in rows]
     for item, totals in zip(items, on_the_simulator(items)):
         for name in ALLOWED:
             rows[item.name][name] = beside(name, float(totals.get(name, 0)), rows[item.name][name]["ncu"])
@@ -236,7 +236,7 @@ def main() -> int:
         return 0
     import torch
 
-    items = list(runnable(counted(arguments.names)))
+    items = list(runnable(compared(arguments.names)))
     if arguments.target:
         kernels = kernels_for(items, "cuda")
         for item in items:

@@ -1,7 +1,8 @@
 """The kernels whose counters are compared with Nsight Compute's, each with a fixed input.
 
 They are the solutions on the case of the stage *efficient*, in every dtype of that case; the skeletons of *optimize*
-exercises; and the transposes and matrix products of day 4's lesson, which have all kinds of bank conflicts.
+exercises; the transposes and matrix products of day 4's lesson, which have all kinds of bank conflicts; and copies by
+cp.async to rows that begin at and between sectors of shared memory.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +30,13 @@ DAY4 = {
     "linear.cu": [f"linear_{version}" for version in (1, 2, 3, 4)],
     "linear_wmma.cu": ["linear_wmma"],
 }
+ASYNC_COPIES = {
+    "cg, side by side": (True, 0, 0),
+    "cg, padded rows": (True, 16, 0),
+    "cg, from half a sector on": (True, 0, 16),
+    "ca, padded rows": (False, 16, 0),
+}
+"""Copies by cp.async: whether they bypass L1, the bytes between rows in shared memory, and the first row's offset."""
 
 
 @dataclass
@@ -52,8 +61,17 @@ class Counted:
 
 
 def counted(names: list[str]) -> Iterator[Counted]:
-    """Yield the calls whose name contains one of ``names`` (default: all)."""
-    for item in (*_exercises(), *_lesson()):
+    """Yield the calls of kernels of the course whose name contains one of ``names`` (default: all)."""
+    yield from _named(names, _exercises(), _lesson())
+
+
+def compared(names: list[str]) -> Iterator[Counted]:
+    """Yield the same calls, and those of single access patterns."""
+    yield from _named(names, _exercises(), _lesson(), _async_copies())
+
+
+def _named(names: list[str], *calls: Iterator[Counted]) -> Iterator[Counted]:
+    for item in chain(*calls):
         if not names or any(part in item.name for part in names):
             yield item
 
@@ -138,3 +156,12 @@ def _lesson() -> Iterator[Counted]:
                 arguments = [x.half(), weight.half(), out, 128, 64, 96]
             path = course_root() / "lessons" / "day04_linear" / file
             yield Counted(f"lesson day04_linear/{launcher}", path, launcher, arguments, [0] * len(arguments))
+
+
+def _async_copies() -> Iterator[Counted]:
+    import torch
+
+    path = course_root() / "tests" / "simulator" / "kernels" / "async_copies.cu"
+    for name, pattern in ASYNC_COPIES.items():
+        arguments = [torch.ones(32768), torch.zeros(128), *pattern]
+        yield Counted(f"pattern async_copies/{name}", path, "copy_rows_of_all_lengths", arguments, [0] * len(arguments))
