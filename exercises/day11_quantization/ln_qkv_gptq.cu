@@ -2,7 +2,7 @@
 //
 //   x: [rows, C]     weight, beta: [C]     bias: [3 C]     out: [3, rows, C]     rows = batch * length
 //   qweight: [C / 8, 3 C]     qzeros: [groups, 3 C / 8]     scales: [groups, 3 C]     g_idx: [C]
-//   y: [rows, C], memory for the normalized rows
+//   normalized: [rows, C], memory for the normalized rows
 //
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -2,7 +2,7 @@
 //
 //   x: [rows, C]     weight, beta: [C]     bias: [3 C]     out: [3, rows, C]     rows = batch * length
 //   qweight: [C / 8, 3 C]     qzeros: [groups, 3 C / 8]     scales: [groups, 3 C]     g_idx: [C]
-//   y: [rows, C], memory for the normalized rows
+//   normalized: [rows, C], memory for the normalized rows
 //
 // Few rows: the weights limit the time, as in gptq_linear, and the matmul is the same (llmk/int4_rows.cuh). Each block
 // normalizes all rows into shared memory while its first weights are in flight. One kernel: only x, the weights and out
