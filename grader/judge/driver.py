@@ -1,8 +1,9 @@
 """Runs the stages of a check in order and skips those that depend on a failed one.
 
 Slow steps overlap. The kernel, the simulator and the runner compile while torch is imported and creates its context on
-a GPU. The references are computed while the kernel compiles, or while child processes run the kernel. The case of
-*efficient* runs among those of *correct*, and its result is discarded if an earlier stage fails.
+a GPU, and while runners start there. The references are computed while the kernel compiles, or while child processes
+run the kernel. The case of *efficient* runs among those of *correct*, and its result is discarded if an earlier stage
+fails.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from grader.course.task import Exercise
 from grader.execution.jail.running import Jail
 from grader.execution.runner.client import Child, LoadFailed
 from grader.frontend.toolchain.gpus import Gpu, find_gpu, gpu_for
-from grader.judge.build_job import Job
+from grader.judge.build_job import Building, Job
 from grader.judge.builds import Builder, Built, add_answer
 from grader.judge.cases import CasePool, Run, draw_ahead, plan
 from grader.judge.correct import judge_correct
@@ -46,6 +47,7 @@ from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
 from grader.verdict.wording.stages import summary, why_skipped
 
 if TYPE_CHECKING:
+    from grader.execution.runner.warm import WarmRunners
     from grader.judge.recorded import Recorded
     from grader.judge.timing.kept import Kept
     from grader.simulator.report import Report
@@ -55,6 +57,12 @@ LAST = 6
 
 SETTINGS = {"checks": "1", "watchdog_seconds": "3"}
 """The simulator's settings during a check."""
+
+WARM, MUCH_MEMORY = 4, 20 << 30
+"""The number of runners that start while a kernel compiles for a GPU with at least that much memory, in bytes.
+
+One runs the cases. Two of *fast* run the kernel, and one the empty kernel. Each takes up to half a GB of the GPU.
+"""
 
 
 def run_check(
@@ -86,6 +94,9 @@ def run_check(
     ask_nvcc = (device == "cpu" or options.details) and not isinstance(entry, Puzzle)  # a puzzle needs no nvcc
     job = Job(path, device, entry.architecture, ask_nvcc)
     with Builder(job, options.own_process) as builder, ExitStack() as drawn:
+        warm = None
+        if device == "cuda" and options.ahead:
+            warm = drawn.enter_context(_warm_runners(builder.building, wanted))
         task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
         times: Kept | None = None
         if device == "cuda" and "fast" in wanted:
@@ -115,6 +126,7 @@ def run_check(
                 builder.building.nvcc,
                 peak,
                 replace(times, tier=held.tier) if times is not None else None,
+                warm,
             )
             later = check.run() if set(wanted) != {"builds"} else []
             if options.on_recording is not None and (recorded := check.record()) is not None:
@@ -184,6 +196,22 @@ def _ready_to_time(
     return task, times
 
 
+def _warm_runners(building: Building, stages: Sequence[str]) -> WarmRunners:
+    """Start runners while the kernel compiles. The first is for the stage *correct*, the others for *fast*."""
+    from grader.execution.runner.gpu import total_memory, uuid
+    from grader.execution.runner.warm import WarmRunners
+    from grader.judge.timing.turns import turn
+
+    def children() -> Iterator[Child]:
+        program, jail = building.runner.result(), building.jail.result().jail
+        yield Child(program, Path(), jail=jail)
+        if "fast" in stages and total_memory() >= MUCH_MEMORY:
+            for _ in range(WARM - 1):
+                yield Child(program, Path(), jail=jail)
+
+    return WarmRunners(children(), lambda: turn(uuid(), alone=False))
+
+
 @dataclass
 class _Check:
     """Runs the stages after *builds*."""
@@ -198,6 +226,7 @@ class _Check:
     nvcc: Future[Answer] | None
     gpu: Gpu
     times: Kept | None
+    warm: WarmRunners | None = None
 
     def __post_init__(self) -> None:
         self.device, self.stages, self.report = self.options.device, self.options.stages or (), self.options.report
@@ -253,7 +282,7 @@ class _Check:
         if self.times is not None and self.options.times == "reuse" and (known := self.times.find()) is not None:
             return known
         stage = judge_fast(
-            self.task, self.file, self.jail, lambda step: self.report(CheckEvent("fast", "step", case=step))
+            self.task, self.file, self.jail, lambda step: self.report(CheckEvent("fast", "step", case=step)), self.warm
         )
         if self.times is not None:
             self.times.keep(stage)
@@ -326,7 +355,8 @@ class _Check:
         """Return a child process for the kernel's library, or for ``library``, another build of the same kernel."""
         kernel = self.built.kernel
         settings = (settings or self.settings) if self.device == "cpu" else {}
-        return Child(self.built.runner, library or kernel.library, libsim or kernel.libsim, settings, jail=self.jail)
+        library, libsim = library or kernel.library, libsim or kernel.libsim
+        return Child(self.built.runner, library, libsim, settings, jail=self.jail, warm=self.warm)
 
 
 def _planned(task: Exercise, device: str, stages: Sequence[str], seed: int) -> tuple[list[Run], list[Run]]:

@@ -23,6 +23,7 @@ from grader.execution.jail.running import Jail
 from grader.execution.runner.client import Child
 from grader.execution.runner.gpu import GpuMemory, SharingFailed, gpu_architecture, uuid
 from grader.execution.runner.program import build_runner
+from grader.execution.runner.warm import WarmRunners
 from grader.judge.timing import others, turns, verified
 from grader.judge.timing.bench import bench
 from grader.judge.timing.events import QUICK
@@ -33,10 +34,16 @@ from grader.verdict.facts import Status
 from grader.verdict.wording import timed
 
 
-def judge_fast(task: Exercise, file: Path, jail: Jail, say: Callable[[str], None] = lambda step: None) -> Stage:
+def judge_fast(
+    task: Exercise,
+    file: Path,
+    jail: Jail,
+    say: Callable[[str], None] = lambda step: None,
+    warm: WarmRunners | None = None,
+) -> Stage:
     """Time the kernel at the exercise's bench sizes, without torch.compile, which takes long.
 
-    ``say`` is called with the name of each step.
+    ``say`` is called with the name of each step. ``warm`` are runners that have already started.
     """
     stage = Stage("fast")
     if not task.bench:
@@ -45,15 +52,19 @@ def judge_fast(task: Exercise, file: Path, jail: Jail, say: Callable[[str], None
     measured: list[verified.Measured] = []
     try:
         gpu = uuid()
+        if warm is not None:
+            warm.settle()
         with turns.turn(gpu, alone=True) as granted, others.watch(gpu) as seen:
             say("the GPU's copy bandwidth and matmul rates")
             # The rooflines of a task need the rates of these dtypes.
             machine = measure_machine(frozenset([task.flops_of] if task.flops_of else task.dtypes))
-            report = bench(task, file, "cuda", machine=machine, compiled=False, pace=QUICK, on_progress=say, jail=jail)
+            report = bench(
+                task, file, "cuda", machine=machine, compiled=False, pace=QUICK, on_progress=say, jail=jail, warm=warm
+            )
             stage.timings = report.timings
             say("the grader's own clock")
             try:
-                measured = verify(task, file, report.timings, machine, jail)
+                measured = verify(task, file, report.timings, machine, jail, warm)
             except SharingFailed as error:
                 report.timings[0].note = timed.not_verified(str(error))
     except GraderError as error:
@@ -131,7 +142,12 @@ def _contradicted(timing: Timing) -> bool:
 
 
 def verify(
-    task: Exercise, file: Path, timings: Sequence[Timing], machine: Machine, jail: Jail
+    task: Exercise,
+    file: Path,
+    timings: Sequence[Timing],
+    machine: Machine,
+    jail: Jail,
+    warm: WarmRunners | None = None,
 ) -> list[verified.Measured]:
     """Measure all sizes with the grader's own clock, and add these times to ``timings``."""
     arch = gpu_architecture(task.architecture)
@@ -140,11 +156,17 @@ def verify(
     runner = build_runner("cuda", arch)
     kernel, nothing = (compile_kernel(path, "cuda", checks=False, arch=arch) for path in (file, verified.NOTHING))
 
+    # The second process of the empty kernel starts when the kernel's process has ended, so that nothing can reach it.
+    before = [warm]
+
+    def empty() -> Child:
+        return Child(runner, nothing.library, nothing.libsim, jail=jail, warm=before.pop() if before else None)
+
     measured = verified.verify(
         task,
         sizes,
-        lambda: Child(runner, kernel.library, kernel.libsim, jail=jail),
-        lambda: Child(runner, nothing.library, nothing.libsim, jail=jail),
+        lambda: Child(runner, kernel.library, kernel.libsim, jail=jail, warm=warm),
+        empty,
         GpuMemory,
         machine.limits(),
     )

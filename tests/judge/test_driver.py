@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ import torch
 
 from grader.course import Course, Entry
 from grader.course.task import Bar, Case, Exercise
-from grader.execution.runner.client import LoadFailed
+from grader.execution.runner.client import Child, LoadFailed
 from grader.frontend.toolchain.cache import BuildCache
 from grader.judge import check, driver
 from grader.judge.build_job import Job
@@ -47,6 +47,8 @@ class World:
         self.turns: list[Any] = []
         self.fast = PASSED
         self.counters = 0
+        self.warm: list[Any] = []
+        self.memory = 141 << 30
         world = self
 
         class Builder:
@@ -58,6 +60,7 @@ class World:
                     nvcc = Future()
                     nvcc.set_result(world.answer)
                 self.building = SimpleNamespace(
+                    runner=SimpleNamespace(result=lambda: file),
                     jail=SimpleNamespace(result=lambda: held),
                     nvcc=nvcc,
                     kernel=SimpleNamespace(done=lambda: True),
@@ -108,6 +111,17 @@ class World:
             def add_to(self, stage: Stage, run: Run, gpu: Any) -> None:
                 stage.message = f"counted {run.case.name}"
 
+        class WarmRunners:
+            def __init__(self, children: Iterator[Child], turn: Any) -> None:
+                self.children, self.turn, self.closed = list(children), turn, False
+                world.warm.append(self)
+
+            def __enter__(self) -> WarmRunners:
+                return self
+
+            def __exit__(self, *_: object) -> None:
+                self.closed = True
+
         for name, made in (("Builder", Builder), ("CasePool", CasePool), ("Operations", Operations)):
             monkeypatch.setattr(driver, name, made)
 
@@ -118,9 +132,12 @@ class World:
 
         monkeypatch.setattr("grader.execution.runner.gpu.uuid", lambda: "GPU-1")
         monkeypatch.setattr("grader.execution.runner.gpu.require_torch", lambda: None)
+        monkeypatch.setattr("grader.execution.runner.gpu.start_context", lambda: None)
+        monkeypatch.setattr("grader.execution.runner.gpu.total_memory", lambda: self.memory)
+        monkeypatch.setattr("grader.execution.runner.warm.WarmRunners", WarmRunners)
         monkeypatch.setattr("grader.judge.timing.turns.turn", turn)
         monkeypatch.setattr(
-            "grader.judge.fast.judge_fast", lambda task, file, jail, say: Stage("fast", world.fast, jail)
+            "grader.judge.fast.judge_fast", lambda task, file, jail, say, warm: Stage("fast", world.fast, jail)
         )
 
     def check(self, exercise: Exercise | Entry | None = None, **more: Any) -> Verdict:
@@ -292,7 +309,7 @@ def test_on_a_gpu(world: World, details: bool, asked: bool) -> None:
 def test_goals_that_the_record_meets_limit_the_time_on_a_gpu(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[Any] = []
 
-    def judge_fast(task: Exercise, file: Path, jail: Any, say: Any) -> Stage:
+    def judge_fast(task: Exercise, file: Path, jail: Any, say: Any, warm: Any) -> Stage:
         limits.extend(task.time_bars)
         return Stage("fast", PASSED)
 
@@ -304,6 +321,32 @@ def test_goals_that_the_record_meets_limit_the_time_on_a_gpu(world: World, monke
     assert world.check(device="cuda").stages[4].status == PASSED and limits == []
 
 
+def test_runners_start_while_a_kernel_compiles_for_a_gpu(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They start for a single check only, and fewer on a GPU with little memory. *correct* and *fast* take them."""
+    given: list[Any] = []
+
+    def judge_fast(task: Exercise, file: Path, jail: Any, say: Any, warm: Any) -> Stage:
+        given.append((warm, warm.closed))
+        return Stage("fast", PASSED)
+
+    monkeypatch.setattr("grader.judge.fast.judge_fast", judge_fast)
+    assert world.check(device="cuda", ahead=True).passed
+    (warm,) = world.warm
+    assert given == [(warm, False)] and warm.closed and world.pools[-1].new_child().warm is warm
+    assert len(warm.children) == 4 and {child.jail for child in warm.children} == {"the jail"}
+    with warm.turn():
+        assert world.turns[-1] == ("GPU-1", False), "another process may be measuring times"
+    world.check(device="cuda", ahead=True, stages=["correct"])
+    world.memory = 8 << 30
+    world.check(device="cuda", ahead=True)
+    assert [len(warm.children) for warm in world.warm] == [4, 1, 1]
+    world.check(device="cpu", ahead=True)
+    monkeypatch.setattr(
+        "grader.judge.fast.judge_fast", lambda *given: Stage("fast", PASSED if given[4] is None else FAILED)
+    )
+    assert world.check(device="cuda").passed and len(world.warm) == 3
+
+
 @pytest.mark.parametrize(("times", "measured"), [("measure", 3), ("renew", 3), ("reuse", 1)])
 def test_only_a_learners_check_reports_times_of_an_earlier_one(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: str, measured: int
@@ -311,7 +354,7 @@ def test_only_a_learners_check_reports_times_of_an_earlier_one(
     """Measure once for three checks of a learner, and three times with --again and for a class."""
     calls: list[int] = []
 
-    def judge_fast(task: Exercise, file: Path, jail: Any, say: Callable[[str], None]) -> Stage:
+    def judge_fast(task: Exercise, file: Path, jail: Any, say: Callable[[str], None], warm: Any) -> Stage:
         calls.append(1)
         say("large (f32)")
         return Stage("fast", PASSED, "12 us")

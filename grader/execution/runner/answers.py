@@ -86,6 +86,7 @@ class Malformed(ValueError):
 
 
 _VALID = {
+    "prepare": (Ok, Refused),
     "load": (Ok, Refused),
     "call": (Done, Refused),
     "time": (Done, Refused),

@@ -6,6 +6,7 @@ import array
 import contextlib
 import os
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -14,12 +15,15 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from grader.execution.jail.running import NO_JAIL, Jail, Start
-from grader.execution.runner.answers import MOST_BYTES, Answer, Ended, Malformed, Refused, clean, parse
+from grader.execution.runner.answers import MOST_BYTES, Answer, Ended, Malformed, Ok, Refused, clean, parse
 from grader.execution.runner.process import Printed, TimeLimit, Usage, how_ended
 from grader.setup.errors import GraderError
+
+if TYPE_CHECKING:
+    from grader.execution.runner.warm import WarmRunners
 
 SIMULATOR_MEGABYTES = 8192
 """The limit for the address space of a child on the simulator. Most of it is reserved, but never used."""
@@ -60,10 +64,16 @@ class Child:
     cpu_seconds: int = 300
     jail: Jail = NO_JAIL
     standard_input: int = subprocess.DEVNULL
+    warm: WarmRunners | None = None
+    """Runners that have already started. The child takes one of them if it can, instead of starting its own."""
 
     _process: subprocess.Popen[bytes] | None = None
     _socket: socket.socket | None = None
     _printed: Printed | None = None
+    _paths: Mapping[Path, Path] = field(default_factory=dict)
+    """The path inside the sandbox of each file that the process can read."""
+    _folder: Path | None = None
+    """The folder of a runner that started before its kernel was built."""
     _last_request: str = ""
     """The first word of the last request."""
     _killed: bool = False
@@ -79,6 +89,11 @@ class Child:
     def alive(self) -> bool:
         """True if the child process runs."""
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def killed(self) -> bool:
+        """True if ``kill`` was called."""
+        return self._killed
 
     def __enter__(self) -> Self:
         return self
@@ -194,6 +209,65 @@ class Child:
     def start(self) -> str:
         """Start the process and load the kernel into it. Return the text that it printed in that time."""
         self.stop()
+        if self.warm is not None and (runner := self.warm.take(self)) is not None:
+            kernel = self._adopt(runner)
+        else:
+            self._launch()
+            kernel = self._paths[self.kernel]
+        lines = ["load"]
+        if self.libsim:
+            lines.append(f"libsim {self._paths[self.libsim]}")
+        lines += [f"set {key} {value}" for key, value in self.settings.items()]
+        lines.append(f"kernel {kernel}")
+        reply = self._first_request("\n".join(lines))
+        if isinstance(reply.answer, Ended):
+            raise LoadFailed(f"loading the kernel failed: {reply.answer.text}", reply.printed)
+        if isinstance(reply.answer, Refused):
+            raise LoadFailed(f"the kernel cannot be loaded: {reply.answer.reason}", reply.printed)
+        return reply.printed
+
+    def prepare(self, folder: Path) -> bool:
+        """Start the process and initialize its device, before there is a kernel. Return whether that succeeded.
+
+        Another child, which takes this process over, puts its kernel into the empty ``folder``.
+        """
+        self.kernel = self._folder = folder
+        self._launch()
+        return isinstance(self._first_request("prepare").answer, Ok)
+
+    def like(self, other: Child) -> bool:
+        """Return whether the process of another child would be started in the same way, except for its kernel."""
+        mine, others = (
+            (child.program, child.jail, child.libsim, child.cpu_seconds, child.standard_input)
+            for child in (self, other)
+        )
+        return mine == others
+
+    def _adopt(self, runner: Child) -> Path:
+        """Take over the process of a child that is prepared. Return the kernel's path inside its sandbox."""
+        assert runner._folder is not None
+        self._process, self._socket, self._printed = runner._process, runner._socket, runner._printed
+        self._usage, self._paths, self._folder = runner._usage, runner._paths, runner._folder
+        runner._process = runner._socket = runner._printed = runner._folder = None
+        if self._killed:  # meanwhile
+            self.stop()
+            raise GraderError("the check was stopped")
+        placed = self._folder / self.kernel.name
+        shutil.copyfile(self.kernel, placed)
+        os.chmod(placed, 0o644)
+        return self._paths[self._folder] / placed.name
+
+    def _first_request(self, text: str) -> Reply:
+        """Send a request to a process that has just started, and wait for its answer."""
+        assert self._socket
+        self._last_request = text.split(None, 1)[0]
+        self._sent = time.monotonic()
+        with contextlib.suppress(OSError):  # the child has ended: receive() finds out why
+            self._socket.send(text.encode())
+        return self.receive(LOADING_SECONDS)
+
+    def _launch(self) -> None:
+        """Start the process, and wait until it is confined."""
         if self._killed:
             raise GraderError("the check was stopped")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -224,23 +298,9 @@ class Child:
             self.stop()
             raise GraderError("the check was stopped")
         self._usage = Usage(self._process.pid)
+        self._paths = start.paths
         self._sent = time.monotonic()
         self._wait_until_ready()
-        lines = ["load"]
-        if self.libsim:
-            lines.append(f"libsim {start.paths[self.libsim]}")
-        lines += [f"set {key} {value}" for key, value in self.settings.items()]
-        lines.append(f"kernel {start.paths[self.kernel]}")
-        self._last_request = "load"
-        self._sent = time.monotonic()
-        with contextlib.suppress(OSError):  # the child has ended: receive() finds out why
-            ours.send("\n".join(lines).encode())
-        reply = self.receive(LOADING_SECONDS)
-        if isinstance(reply.answer, Ended):
-            raise LoadFailed(f"loading the kernel failed: {reply.answer.text}", reply.printed)
-        if isinstance(reply.answer, Refused):
-            raise LoadFailed(f"the kernel cannot be loaded: {reply.answer.reason}", reply.printed)
-        return reply.printed
 
     def _start(self, number: int) -> Start:
         """Return the command that starts the process with the socket ``number``."""
@@ -291,6 +351,9 @@ class Child:
         if self._printed is not None:
             self._printed.close()
             self._printed = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
 
     def _environment(self) -> dict[str, str]:
         """Return an environment with only the variables that CUDA needs to find the device."""

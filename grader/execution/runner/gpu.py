@@ -144,6 +144,13 @@ def uuid() -> str:
     return f"GPU-{uuids.UUID(bytes=bytes(content))}"
 
 
+def total_memory() -> int:
+    """Return the size of the first GPU's memory in bytes."""
+    size = ctypes.c_size_t()
+    _ask("cuDeviceTotalMem_v2", ctypes.byref(size), _device())
+    return size.value
+
+
 def driver_version() -> int:
     """Return the newest version of CUDA that the driver supports, such as 13000 for CUDA 13.0."""
     version = ctypes.c_int()

@@ -43,6 +43,7 @@ from grader.execution.runner.buffers import Buffers, prepare
 from grader.execution.runner.client import Child
 from grader.execution.runner.gpu import GpuMemory, SharingFailed, gpu_architecture, uuid
 from grader.execution.runner.program import build_runner
+from grader.execution.runner.warm import WarmRunners
 from grader.frontend.prototype import parse_prototype, require_launcher
 from grader.judge.timing import others, turns
 from grader.judge.timing.events import THOROUGH, Pace, in_turns, percentiles, statistics, time_on_gpu
@@ -99,6 +100,7 @@ def bench(
     command: str = "",
     on_progress: Callable[[str], None] | None = None,
     jail: Jail = NO_JAIL,
+    warm: WarmRunners | None = None,
 ) -> BenchReport:
     """Time a kernel at the sizes of its exercise.
 
@@ -113,6 +115,7 @@ def bench(
         command: the command line that the report names.
         on_progress: a function that is called with the name of each step.
         jail: the kernel's sandbox on a GPU; by default none, so the kernel has the user's rights.
+        warm: runners that have already started, of which the kernel may take one.
     """
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
     path = file_to_grade(entry, file)
@@ -122,7 +125,7 @@ def bench(
         gpu = uuid()
         with turns.turn(gpu, alone=True) as granted, others.watch(gpu) as seen:
             machine = machine or measure_machine()
-            timings = _on_gpu(task, path, machine, compiled, pace, sizes, say, jail)
+            timings = _on_gpu(task, path, machine, compiled, pace, sizes, say, jail, warm)
         if seen.busy or not granted:
             for timing in timings:
                 timing.note = f"{timing.note} {timed.BUSY_NOTE}".strip()
@@ -151,6 +154,7 @@ def _on_gpu(
     sizes: Collection[tuple[str, str]] | None,
     say: Callable[[str], None],
     jail: Jail,
+    warm: WarmRunners | None,
 ) -> list[Timing]:
     import torch
 
@@ -163,7 +167,7 @@ def _on_gpu(
     runner = build_runner("cuda", arch)
     timings = []
     shared = True
-    with Child(runner, kernel.library, kernel.libsim, jail=jail) as child:
+    with Child(runner, kernel.library, kernel.libsim, jail=jail, warm=warm) as child:
         for case, dtype in task.timed_sizes():
             if sizes is not None and (case.name, dtype) not in sizes:
                 continue

@@ -17,8 +17,9 @@ it cannot see the inputs before the clock starts. It cannot write it late, and i
 inputs arrive after the answer.
 
 The overhead of passing memory, requesting and reading is subtracted. It is the time of an empty kernel in the same
-steps, in a separate process that ends before the kernel's process starts. The overhead is measured again after the
-kernel's process. The shorter of the two times counts, because a kernel could only make the second one longer.
+steps, in a separate process that ends before the kernel is loaded. The overhead is measured again in a process that
+starts after the kernel's process has ended. The shorter of the two times counts, because a kernel could only make the
+second one longer.
 
 A size is measured with at least ``FEWEST_SETS`` sets of inputs, and with more until the time is precise enough. To
 lower the median, a kernel must cheat in more than half of these calls, and each of them is compared with the reference.

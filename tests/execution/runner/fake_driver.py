@@ -39,6 +39,12 @@ class FakeDriver:
         ctypes.memmove(uuid, bytes.fromhex("0123456789abcdef" * 2), 16)
         return 0
 
+    def cuDeviceTotalMem_v2(self, size: Any, device: int) -> int:
+        """Return 24 GiB."""
+        assert device == 40
+        size._obj.value = 24 << 30
+        return 0
+
     def cuDriverGetVersion(self, version: Any) -> int:
         """Return a version."""
         version._obj.value = 13000

@@ -16,6 +16,7 @@ def test_the_driver_describes_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gpu.gpu_architecture() == gpu.gpu_architecture("sm_80") == "sm_86"
     assert gpu.uuid() == "GPU-01234567-89ab-cdef-0123-456789abcdef"
     assert gpu.driver_version() == 13000
+    assert gpu.total_memory() == 24 << 30
     with pytest.raises(GraderError, match="needs a GPU of sm_90 or newer; the first GPU here, a GPU, is sm_86"):
         gpu.gpu_architecture("sm_90")
 

@@ -20,6 +20,7 @@ from grader.execution.runner.buffers import prepare
 from grader.execution.runner.client import Child
 from grader.execution.runner.gpu import SharingFailed
 from grader.execution.runner.program import build_runner
+from grader.execution.runner.warm import WarmRunners
 from grader.judge import fast
 from grader.judge.timing import bench as b
 from grader.judge.timing import events, machine, recordings, turns, verified
@@ -233,8 +234,24 @@ def test_a_whole_stage(entry: Entry, pretended_gpu: None, monkeypatch: pytest.Mo
     monkeypatch.setattr(turns, "folder", lambda: tmp_path)
     monkeypatch.setattr(verified, "SLACK_US", 1e8)
     monkeypatch.setattr(fast, "_contradicted", lambda timing: False)  # events and clock both show the simulator's time
-    stage = fast.judge_fast(entry.load(), entry.skeleton, NO_JAIL, said.append)
+    started: list[tuple[Path, bool]] = []
+
+    class Started(Child):
+        def start(self) -> str:
+            started.append((self.kernel, self.warm is not None))
+            return super().start()
+
+    for module in (b, fast):
+        monkeypatch.setattr(module, "Child", Started)
+    libsim = b.compile_kernel(entry.skeleton).libsim
+    with WarmRunners(Child(b.build_runner(), Path(), libsim) for _ in range(3)) as warm:
+        with warm._changed:
+            assert warm._changed.wait_for(lambda: len(warm._ready) == 3, 60)
+        stage = fast.judge_fast(entry.load(), entry.skeleton, NO_JAIL, said.append, warm)
+        assert not warm._ready, "all of them should have been taken"
     assert stage.status == PASSED, stage.message
+    kernel, empty = started[0][0], started[1][0]
+    assert started == [(kernel, True), (empty, True), (kernel, True), (empty, False)]
     assert [(t.name, t.runs >= 10, t.torch_eager_us, t.copy_us, t.note) for t in stage.timings] == [
         ("small", True, 3.0, 3.0, ""),
         ("large", True, 3.0, 3.0, ""),

@@ -7,6 +7,9 @@
 
 namespace device {
 
+// Initializes the device, before there is a kernel to load. On failure adds the reason to the reply and returns false.
+bool prepare(Text& reply);
+
 // Loads the simulator (if there is one), the settings and the kernel from the lines of a "load" packet. On failure adds
 // the reason to the reply and returns false.
 bool load(char* lines, Text& reply);

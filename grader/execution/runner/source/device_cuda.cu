@@ -176,6 +176,12 @@ Mapping& mapping() {
 
 namespace device {
 
+bool prepare(Text& reply) {
+    cudaError_t result = cudaFree(nullptr);  // creates the context, which takes tenths of a second
+    if (result != cudaSuccess) reply.add("error the GPU cannot be used: %s", cudaGetErrorString(result));
+    return result == cudaSuccess;
+}
+
 bool load(char* lines, Text& reply) {
     while (char* line = next_line(lines)) {
         if (strncmp(line, "kernel ", 7) != 0) continue;
@@ -185,9 +191,7 @@ bool load(char* lines, Text& reply) {
             return false;
         }
     }
-    cudaError_t result = cudaFree(nullptr);  // initializes the runtime before a time is measured
-    if (result != cudaSuccess) reply.add("error the GPU cannot be used: %s", cudaGetErrorString(result));
-    return result == cudaSuccess && kernel != nullptr;
+    return prepare(reply) && kernel != nullptr;
 }
 
 Thunk find(const char* launcher) {

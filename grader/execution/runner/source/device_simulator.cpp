@@ -117,6 +117,8 @@ double now() {
 
 namespace device {
 
+bool prepare(Text&) { return true; }
+
 bool load(char* lines, Text& reply) {
     while (char* line = next_line(lines)) {
         if (strncmp(line, "libsim ", 7) == 0) {

@@ -3,6 +3,8 @@
 // A packet is a text, one item per line. The first word of a line is its type. File descriptors are sent with a packet.
 // These are the requests:
 //
+// - prepare: initializes the device. The parent sends it to a runner that it starts before the kernel is built. The reply
+//   is "ok", or "error" and a text.
 // - load: loads the libraries. Its lines are "libsim PATH" (simulator only), "kernel PATH", and "set KEY VALUE" for each
 //   setting of the simulator. The reply is "ok", or "error" and a text.
 // - call LAUNCHER: calls a launcher once. Its lines are the arguments. Its files are the inputs, the outputs and the

@@ -232,7 +232,9 @@ int main(int count, char** arguments) {
         static Text reply;
         reply.size = 0;
         char* text = packet.text;
-        if (strncmp(text, "load\n", 5) == 0) {
+        if (strncmp(text, "prepare", 7) == 0) {
+            if (device::prepare(reply)) reply.add("ok");
+        } else if (strncmp(text, "load\n", 5) == 0) {
             if (device::load(text + 5, reply)) reply.add("ok");
         } else if (strncmp(text, "call ", 5) == 0) {
             answer_call(packet, text, false, reply);
