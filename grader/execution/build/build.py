@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import platform
+import re
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -48,7 +50,11 @@ NVCC_FLAGS = "-std=c++17 -O3 -lineinfo --expt-relaxed-constexpr --extended-lambd
 
 -split-compile is not among them, although nvcc takes less time with it: kernels of days 7 and 10 then keep arrays in
 local memory instead of registers, and take two to three times as long.
+
+A library for a GPU is compiled without ``EXTENDED_LAMBDA`` if it needs none. This does not change its machine code.
 """
+
+EXTENDED_LAMBDA = "--extended-lambda"
 
 _CPU_FLAGS = (
     "-std=c++17",
@@ -555,12 +561,40 @@ def precompile_headers(cache: BuildCache) -> None:
 def _compile_cuda(plan: BuildPlan, folder: Path, run: RunCommand) -> None:
     (folder / "kernel.cu").write_text(plan.text, encoding="utf-8")
     host = [flag for option in plan.link_flags if option.startswith("-Wl,") for flag in ("-Xlinker", option[4:])]
-    argv = (*plan.compiler.command, *plan.flags, "-Xcompiler=-fPIC", "-shared", "-cudart=static", *host)
-    _checked(
-        plan,
-        folder,
-        run(Command((*argv, "-o", KERNEL_LIBRARY, "kernel.cu"), folder, (_EXPORTS, cuda_home(plan.compiler)))),
-    )
+    reads = (_EXPORTS, cuda_home(plan.compiler))
+
+    def compiled(flags: tuple[str, ...]) -> Finished:
+        argv = (*plan.compiler.command, *flags, "-Xcompiler=-fPIC", "-shared", "-cudart=static", *host)
+        return run(Command((*argv, "-o", KERNEL_LIBRARY, "kernel.cu"), folder, reads))
+
+    without = tuple(flag for flag in plan.flags if flag != EXTENDED_LAMBDA)
+    if may_have_extended_lambda(plan.source):
+        done = compiled(plan.flags)
+    else:
+        done = compiled(without)
+        if done.returncode != 0 and _LACKING.search(done.output):
+            done = compiled(plan.flags)
+    _checked(plan, folder, done)
+
+
+_LACKING = re.compile(r"\bstd\b|lambda")
+"""The errors that may have another cause than the kernel file, if nvcc compiles it without ``EXTENDED_LAMBDA``."""
+
+
+def may_have_extended_lambda(source: Source) -> bool:
+    """Return whether a file may contain a ``__device__`` lambda. If it may not, nvcc needs no ``EXTENDED_LAMBDA``.
+
+    With that flag, ``cuda_runtime.h`` includes ``<functional>``, which nvcc and its host compiler read three times. For
+    a short kernel, this takes much of the time. The machine code is the same.
+    """
+    if any(include.name.startswith(("cub/", "cuda/", "thrust/")) for include in source.includes):
+        return True
+    for tokens in source.sequences:
+        for first, second in itertools.pairwise(tokens):
+            # In a lambda, __device__ or a macro with it follows the captures.
+            if second.kind == "word" and (first.text == "]" or (first.text, second.text) == ("namespace", "std")):
+                return True
+    return False
 
 
 def _checked(plan: BuildPlan, folder: Path, done: Finished) -> None:

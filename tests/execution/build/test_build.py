@@ -1,5 +1,7 @@
 """Builds without the simulator's checks: files compile and run with every compiler, and errors name the right lines."""
 
+import contextlib
+import re
 import subprocess
 import sys
 import uuid
@@ -9,10 +11,13 @@ import pytest
 import torch
 from elftools.elf.elffile import ELFFile
 
+from grader.course import find
 from grader.execution.build import build as build_module
 from grader.execution.build.build import compile_kernel, entry_point, plan_kernel
 from grader.execution.in_process.kernel import Kernel
-from grader.frontend.toolchain.compilers import Compiler, available_cxx, find_cxx
+from grader.frontend.tokens import Source
+from grader.frontend.toolchain.cache import open_cache
+from grader.frontend.toolchain.compilers import Compiler, available_cxx, find_cxx, find_nvcc
 from grader.frontend.toolchain.process import Command, Finished, run_command
 from grader.setup.errors import BuildError, GraderError
 
@@ -252,3 +257,68 @@ def test_every_flag_of_a_build_with_nvcc_is_one_that_records_store(tmp_path):
 def test_the_architecture_flags():
     assert build_module.arch_flags("sm_90") == ("-gencode=arch=compute_90a,code=sm_90a",)
     assert build_module.arch_flags("sm_80") == ("-gencode=arch=compute_80,code=sm_80",)
+
+
+# -- nvcc --------------------------------------------------------------------------------------------------------------
+
+LAMBDA = (
+    "template <typename F> __global__ void each(F f) { f(threadIdx.x); }\n%s\nvoid run() { each<<<1, 32>>>(%s); }\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GOOD, False),
+        (LAMBDA % ("", "[] __device__(int i) {}"), True),
+        (LAMBDA % ("#define HD __host__ __device__", "[=] /* by value */ HD(int i) {}"), True),
+        (LAMBDA % ("#define EACH [] __device__(int i) {}", "EACH"), True),
+        (
+            GOOD + "void sort(int* x) { auto less = [&](int a, int b) { return x[a] < x[b]; }; }  // x[a] is less\n",
+            False,
+        ),
+        ("#include <thrust/sort.h>\n" + GOOD, True),
+        ("using namespace std;\n" + GOOD, True),
+    ],
+)
+def test_nvcc_gets_the_flag_for_lambdas_if_there_may_be_one(text: str, expected: bool) -> None:
+    assert build_module.may_have_extended_lambda(Source(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("output", "helps", "flags"),
+    [
+        ('twice.cu(3): error: namespace "std" has no member "vector"', True, [False, True]),
+        ('twice.cu(3): error: namespace "std" has no member "vectr"', False, [False, True]),
+        ('twice.cu(3): error: identifier "y" is undefined', False, [False]),
+    ],
+)
+def test_nvcc_compiles_again_if_it_may_need_the_flag(
+    file: Path, tmp_path: Path, output: str, helps: bool, flags: list[bool]
+) -> None:
+    """A file may use <vector> without including it: with the flag, cuda_runtime.h includes it."""
+    given = []
+
+    def run(command: Command) -> Finished:
+        given.append("--extended-lambda" in command.argv)
+        return Finished(0, "") if helps and given[-1] else Finished(1, output)
+
+    plan = plan_kernel(file, "cuda", compiler=Compiler(("no-nvcc",), "nvcc", "13.0", "nvcc 13.0"), arch="sm_90")
+    with contextlib.nullcontext() if helps else pytest.raises(BuildError, match=re.escape(output.split('"')[-2])):
+        build_module.compile_directly(plan, open_cache(), tmp_path, run)
+    assert given == flags
+
+
+@pytest.mark.skipif(find_nvcc(required=False) is None, reason="nvcc is not installed")
+def test_the_flag_for_lambdas_does_not_change_the_machine_code(tmp_path: Path) -> None:
+    path = find("day01_residual_add/residual_add").solution
+    plan = plan_kernel(path, "cuda", arch="sm_90")
+    (tmp_path / "kernel.cu").write_text(plan.text)
+    found = []
+    for flags in (plan.flags, [flag for flag in plan.flags if flag != build_module.EXTENDED_LAMBDA]):
+        command = [*plan.compiler.command, *flags, "-cubin", "-o", "kernel.cubin", "kernel.cu"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+        with (tmp_path / "kernel.cubin").open("rb") as cubin:
+            sections = ELFFile(cubin).iter_sections()
+            found.append({s.name: s.data() for s in sections if s.name.startswith((".text.", ".nv.constant"))})
+    assert found[0] == found[1] and any(name.startswith(".text.") for name in found[0])
