@@ -3,7 +3,8 @@
 Each run grades a kernel with a new comment. So it compiles the kernel, but takes the grader's libraries and headers
 from the cache. *torch* is the time of a process that imports torch and, with ``--device cuda``, creates a CUDA context.
 *cold* is the time of a ``grader check`` process, and below it stand the seconds of its stages in the last run. *again*
-is the same without a change. *watch* is the time from saving a file to the end of the verdict in ``grader watch``.
+is the same without a change. *watch* is the time from saving a file to the end of the verdict in ``grader watch``, and
+*correct* below it that to the end of the stage *correct*, as the progress line shows it.
 Processor time includes child processes that have ended. ``--first`` needs root and runs with priority over all other
 processes (SCHED_RR), which approximates an idle machine. ``--nvcc`` also runs nvcc in the simulator's check.
 """
@@ -69,6 +70,8 @@ def main() -> None:
         save()
         with _Watch(course, chosen) as watch:
             _show("watch", lambda: watch.verdict(save), options.runs)
+            if seen := sorted(watch.correct[1:]):  # without the run that fills the caches
+                print(f"         correct    {statistics.median(seen):.2f} s")
 
 
 def _show(name: str, run: Callable[[], float], runs: int) -> None:
@@ -104,6 +107,8 @@ class _Watch:
             [*GRADER, "watch", *chosen], cwd=course, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
         )
         os.close(theirs)
+        self.correct: list[float] = []
+        """The seconds from each save to the end of the stage *correct*."""
         self._until_it_waits()
 
     def __enter__(self) -> _Watch:
@@ -117,18 +122,21 @@ class _Watch:
         time.sleep(0.5)  # like a person, pause before the next save
         began = time.monotonic()
         save()
-        said = self._until_it_waits()
+        said = self._until_it_waits(began)
         seconds = time.monotonic() - began
         if "Passed" not in said:
             sys.exit(said)
         return seconds
 
-    def _until_it_waits(self) -> str:
+    def _until_it_waits(self, began: float = 0.0) -> str:
         said = ""
         while "waiting for a save" not in said:
             if not select.select([self._ours], [], [], 120)[0]:
                 sys.exit(f"grader watch stopped printing: {said}")
+            passed = "correct passed" in said
             said += os.read(self._ours, 65536).decode(errors="replace")
+            if began and not passed and "correct passed" in said:
+                self.correct.append(time.monotonic() - began)
         return said
 
 
