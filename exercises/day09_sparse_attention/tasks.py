@@ -16,12 +16,8 @@ from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, betwee
 
 def weighted(q, k, v, scale, counts):
     """Return attention in which query i sees key j ``counts[i, j]`` times: a count of 2 doubles the key's weight."""
-    scores = q @ k.transpose(-1, -2) * scale
-    scores = scores.masked_fill(counts == 0, -torch.inf)
-    largest = torch.nan_to_num(scores.amax(dim=-1, keepdim=True), neginf=0.0) if k.shape[-2] else 0.0
-    weights = torch.exp(scores - largest) * counts
-    total = weights.sum(dim=-1, keepdim=True)
-    return torch.where(total > 0, weights @ v / total.clamp(min=1e-300), 0.0)
+    scores = q @ k.transpose(-1, -2) * scale + counts.log()
+    return torch.nan_to_num(torch.softmax(scores, dim=-1), nan=0.0) @ v
 
 
 def with_mask(q, k, v, mask, scale):
@@ -372,7 +368,16 @@ def counts_of(offsets, indices, query_len, key_len):
 
 def by_lists(q, k, v, offsets, indices, scale):
     """Return attention to listed keys; a key that is listed twice counts twice."""
-    return weighted(q, k, v, scale, counts_of(offsets, indices, q.shape[-2], k.shape[-2]))
+    keys = k.shape[-2]
+    rows = [indices[first:end] for first, end in itertools.pairwise(offsets.tolist())]
+    if not rows or not keys:
+        return torch.zeros_like(q)
+    lists = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-1)  # [query_len, longest list]
+    listed = lists.clamp(0, keys - 1).expand(*q.shape[:2], -1, -1)
+    scores = (q @ k.transpose(-1, -2) * scale).gather(-1, listed)
+    scores = scores.masked_fill((lists < 0) | (lists >= keys), -torch.inf)
+    weights = torch.nan_to_num(torch.softmax(scores, dim=-1), nan=0.0)
+    return q.new_zeros(*q.shape[:3], keys).scatter_add(-1, listed, weights) @ v
 
 
 def once_each(q, k, v, offsets, indices, scale):

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grader.course.task import Call, Exercise
+from grader.judge import rescaling_mistakes
 from grader.judge.attention_mistakes import recognize
 from grader.judge.comparison.compare import compare
 from grader.verdict import Diagnosis, OutputResult
@@ -22,14 +23,21 @@ MOST_ELEMENTS = 1 << 14
 MOST_ELEMENTS_ONCE = 1 << 20
 """The same maximum for the test of the option ``causal``, which calls the reference once."""
 FEWEST_WRONG = 3
+OF_SOME_ROWS = ("scaled", "rows_scaled", "only_right", "only_wrong", "wrong_from")
+"""The patterns of errors in an attention that forgets to rescale its sums: rows whose maximum does not rise are right.
+"""
 TILES = (16, 32, 64)
 
 
 def explain(exercise: Exercise, call: Call, output: OutputResult, actual: Any) -> None:
     """Set the diagnosis of a wrong output if it has no clear pattern, but a misread input explains it."""
-    vague = output.diagnosis is None or output.diagnosis.kind in ("columns_shifted", "rounding")
-    if vague and output.wrong >= FEWEST_WRONG and not output.unwritten:
+    if output.wrong < FEWEST_WRONG or output.unwritten:
+        return
+    kind = output.diagnosis.kind if output.diagnosis else ""
+    if kind in ("", "columns_shifted", "rounding"):
         output.diagnosis = misread(exercise, call, output.name, actual) or output.diagnosis
+    elif kind in OF_SOME_ROWS:
+        output.diagnosis = not_rescaled(exercise, call, output.name, actual) or output.diagnosis
 
 
 def misread(exercise: Exercise, call: Call, name: str, actual: Any) -> Diagnosis | None:
@@ -43,6 +51,8 @@ def misread(exercise: Exercise, call: Call, name: str, actual: Any) -> Diagnosis
         found = recognize(exercise, call, name, lambda wanted: _equals(exercise, call, name, actual, wanted))
         if found is not None:
             return found
+    if (found := not_rescaled(exercise, call, name, actual)) is not None:
+        return found
     inputs = {key: tensor for key, tensor in call.tensors.items() if tensor.is_floating_point() and tensor.numel()}
     if not actual.is_floating_point() or sum(tensor.numel() for tensor in inputs.values()) > MOST_ELEMENTS:
         return None
@@ -51,6 +61,15 @@ def misread(exercise: Exercise, call: Call, name: str, actual: Any) -> Diagnosis
         if _is_right(exercise, other, name, actual):
             return Diagnosis(kind, name=" and ".join(changed))
     return None
+
+
+def not_rescaled(exercise: Exercise, call: Call, name: str, actual: Any) -> Diagnosis | None:
+    """Return a diagnosis if the output ``name`` is that of an attention that does not rescale its sums."""
+    if not actual.is_floating_point():
+        return None
+    return rescaling_mistakes.recognize(
+        exercise, call, name, actual, lambda wanted: _equals(exercise, call, name, actual, wanted)
+    )
 
 
 def _mask_ignored(exercise: Exercise, call: Call, name: str, actual: Any) -> Diagnosis | None:

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import torch
 
-from grader.judge import attention_mistakes, misread
+from grader.judge import attention_mistakes, misread, rescaling_mistakes
 from grader.judge.comparison import diagnosis
 from grader.report.html import html_page
 from grader.report.junit import junit_xml
@@ -121,6 +121,7 @@ def test_every_kind_of_diagnosis_has_a_text() -> None:
     kinds |= {kind for kind, _, _ in misread._misread_versions(torch.ones(17, 17))}
     attention = Path(attention_mistakes.__file__).read_text()
     kinds |= set(re.findall(r'"((?:scale|mask|first_keys|last_keys)_\w+)"', attention))
+    kinds |= set(re.findall(r'"(\w+_rescaled)"', Path(rescaling_mistakes.__file__).read_text()))
     assert kinds == set(outputs.LOOKS)
 
 

@@ -265,6 +265,12 @@ LOOKS: Mapping[str, str | Callable[[Diagnosis], str]] = {
     "last_keys_left_out": "right if only the first {at} of {of} keys were used: is the last, partial tile left out?",
     "first_keys_lost": "right if only the keys from {at} on were used: does each tile start again with an empty sum "
     "and an empty output (is m reset, or are old sums multiplied by 0)?",
+    "output_not_rescaled": "right if the weighted sum of values were not rescaled when the maximum rises: is it "
+    "multiplied by exp(old m - new m), as the sum of weights is?",
+    "sum_not_rescaled": "right if the sum of weights were not rescaled when the maximum rises: is it multiplied by "
+    "exp(old m - new m), as the weighted sum of values is?",
+    "nothing_rescaled": "right if no sum were rescaled when the maximum rises: are the sum of weights and the "
+    "weighted sum of values multiplied by exp(old m - new m)?",
     "input_left_out": "right if {name} were all zeros: is {name} used in the result?",
     "input_read_across": "right if {name} were read with its last two sizes exchanged: is each index multiplied by "
     "the right stride?",
