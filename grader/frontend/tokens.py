@@ -24,12 +24,14 @@ _LEXEME = re.compile(
     | (?P<char>    (?: u8|u|U|L )? ' (?: [^'\\\n] | \\. )* '? )
     | (?P<number>  \.?[0-9] (?: '[0-9A-Za-z_] | [eEpP][+-] | [0-9A-Za-z_.] )* )
     | (?P<word>    [^\W\d][\w$]* )
-    | (?P<mark>    :: | -> | \.\.\. | \#\# | %:%: | %: | && | \|\| | [=!<>]= (?!=) | . )
+    | (?P<mark>    :: | -> | \.\.\. | \#\# | %:%: | %: | <% | %> | :> | <: (?!:(?![:>]))
+                   | && | \|\| | [=!<>]= (?!=) | . )
     """,
     re.VERBOSE | re.DOTALL,
 )
 
-_DIGRAPHS = {"%:": "#", "%:%:": "##"}
+_DIGRAPHS = {"%:": "#", "%:%:": "##", "<%": "{", "%>": "}", "<:": "[", ":>": "]"}
+"""C++'s second spellings of marks. In ``<::``, ``<`` is a mark of its own unless ``:`` or ``>`` follows."""
 _DIRECTIVE = re.compile(r"[ \t]*(?:#|%:)[ \t]*(?P<name>\w*)")
 _DEFINE_HEAD = re.compile(r"(?:[ \t]|\\\r?\n)*(?P<name>[^\W\d]\w*)(?P<parameters>\([^)]*\))?")
 _INCLUDE = re.compile(r'(?:[ \t])*(?P<header><[^>\n]+>|"[^"\n]+")')
@@ -229,7 +231,7 @@ class Source:
 
 
 def _token(match: re.Match[str]) -> Token | None:
-    """Return the token that a lexeme is; None for white space and comments. The digraphs of ``#`` are ``#``."""
+    """Return the token that a lexeme is; None for white space and comments. A digraph has the text of its mark."""
     kind = "raw" if match.lastgroup == "delimiter" else match.lastgroup or ""
     text = _DIGRAPHS.get(match.group(), match.group())
     return None if kind in ("space", "comment") else Token(kind, text, match.start(), match.end())

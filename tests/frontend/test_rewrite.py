@@ -379,6 +379,7 @@ def test_memcpy_and_memset_become_checked_functions():
         ("#define A\n#define B __attribute__((always_inline))\n", 2, "always_inline is a compiler builtin"),
         ("\n__global__ __forceinline__ void f() {}", 2, "the kernel f is __forceinline__"),
         ("#define A __forceinline__\n#define B A\nB __global__ void f() {}", 3, "the kernel f is __forceinline__"),
+        ("void f() <%\n __sync_fetch_and_add(p<:1:>, 1); %>", 2, "__sync_fetch_and_add is a compiler builtin"),
     ],
 )
 def test_constructs_that_bypass_the_checks_are_refused(code, line, says):

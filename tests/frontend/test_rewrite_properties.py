@@ -1,10 +1,16 @@
 """Properties of the rewriter, tested on random programs composed of difficult pieces."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.frontend.rewrite import rewrite
 from grader.frontend.tokens import Source
+
+SOLUTIONS = Path(__file__).parents[2] / "solutions"
+DIGRAPHS = {"{": "<%", "}": "%>", "[": "<:", "]": ":>"}
 
 # Statements that the rewriter must not change. Many resemble constructs that it rewrites.
 PLAIN = [
@@ -90,7 +96,7 @@ def test_any_text_is_tokenized_in_order_without_overlap(text):
     position = 0
     for token in source.tokens:
         assert position <= token.start < token.end <= len(text)
-        assert text[token.start : token.end] == token.text
+        assert text[token.start : token.end] in (token.text, DIGRAPHS.get(token.text))
         position = token.end
 
 
@@ -105,3 +111,21 @@ def test_nonsense_is_refused_or_left_in_its_lines(text):
         assert problem.message
     else:
         assert done.text.count("\n") == text.count("\n")
+
+
+def with_digraphs(text):
+    """Write the brackets of a program as digraphs."""
+    source = Source(text)
+    brackets = [token for tokens in source.sequences for token in tokens if token.text in DIGRAPHS]
+    for bracket in sorted(brackets, key=lambda token: token.start, reverse=True):
+        text = text[: bracket.start] + DIGRAPHS[bracket.text] + text[bracket.end :]
+    return text
+
+
+@pytest.mark.parametrize("kernel", sorted(SOLUTIONS.glob("*/*.cu")), ids=lambda kernel: kernel.stem)
+def test_digraphs_are_read_as_the_brackets(kernel):
+    text = kernel.read_text()
+    plain, other = (Source(rewrite(each).text) for each in (text, with_digraphs(text)))
+    assert "<%" in with_digraphs(text) and [token.text for token in other.tokens] == [
+        token.text for token in plain.tokens
+    ]

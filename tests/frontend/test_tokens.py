@@ -1,5 +1,7 @@
 """The tokenizer: comments, strings and preprocessor lines contain no code."""
 
+import pytest
+
 from grader.frontend.tokens import Source, join, split_commas
 
 
@@ -42,6 +44,23 @@ def test_digraphs_of_the_number_sign():
     assert [i.name for i in source.includes] == ["cmath"]
     assert [t.text for t in source.macros[0].body] == ["a", "##", "b"]
     assert [t.text for t in source.tokens] == ["int", "x", "=", "y", "%", "2", ";"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x<:i:> = a<%1%>;", ["x", "[", "i", "]", "=", "a", "{", "1", "}", ";"]),
+        ("f<::sim::A>(x)", ["f", "<", "::", "sim", "::", "A", ">", "(", "x", ")"]),
+        ("f<::>", ["f", "[", "]"]),
+        ("f<:::A:>", ["f", "[", "::", "A", "]"]),
+        ("a < b % c > d", ["a", "<", "b", "%", "c", ">", "d"]),
+        ("c ? a : b", ["c", "?", "a", ":", "b"]),
+        ("k<<<::grid, b>>>()", ["k", "<", "<", "<", "::", "grid", ",", "b", ">", ">", ">", "(", ")"]),
+        ('"<%" /* :> */', ['"<%"']),
+    ],
+)
+def test_digraphs_of_brackets(text, expected):
+    assert words(text) == expected
 
 
 def test_a_comment_in_a_directive_may_span_lines():
