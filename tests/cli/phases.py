@@ -1,10 +1,10 @@
 """Measures where the time of a verdict on a GPU goes: ``python -m tests.cli.phases [EXERCISE...]``.
 
 One process grades each solution ``--runs`` times, each time with a new comment, as ``grader watch`` does after a save.
-For the last run, it prints the seconds until *correct* and *fast* ended, and how often each step ran and how long its
-runs took together. A step contains the steps that it calls, and steps in threads overlap, so the sums exceed the whole.
-A step is measured on the host: work that the GPU still has to do counts for the step that waits for it. ``--before``
-starts no runner before it is needed, and gives nvcc every flag.
+For the last run, it prints the seconds until *correct* and *fast* ended, how often each step ran and how long its runs
+took together, and the kernel's times in microseconds. A step contains the steps that it calls, and steps in threads
+overlap, so the sums exceed the whole. A step is measured on the host: work that the GPU still has to do counts for the
+step that waits for it. ``--before`` starts no runner before it is needed, and gives nvcc every flag.
 """
 
 from __future__ import annotations
@@ -139,6 +139,13 @@ def _grade(course: Any, name: str, last: bool) -> None:
     for step in STEPS:
         if step in steps.seconds:
             print(f"  {step:40} {steps.calls[step]:4} x {steps.seconds[step]:7.3f} s", flush=True)
+    for timing in verdict.stages[-1].timings if last else ():
+        verified = "not measurable"
+        if timing.verified_us is not None:
+            verified = f"{timing.verified_us:.1f} +- {timing.verified_error_us:.1f}"
+        print(
+            f"  {timing.name} ({timing.dtype}): {timing.median_us:.1f} us by events, {verified} by the grader's clock"
+        )
 
 
 def _work_as_before() -> None:
