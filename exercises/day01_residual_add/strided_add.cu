@@ -1,6 +1,6 @@
 // Strided add: out = x + y, where x and y are views: each has its own strides, in elements.
 //
-// It has one fault. Find it from the report, and correct it.
+// The kernel has one fault. Find the fault with the help of the report, and correct it.
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 256;

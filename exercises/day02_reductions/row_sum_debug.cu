@@ -1,6 +1,6 @@
 // Sum of each row, by warp shuffles and one pass through shared memory. A block sums several rows, one after another.
 //
-// It has one fault. Find it from the report, and correct it.
+// The kernel has one fault. Find the fault with the help of the report, and correct it.
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 256;

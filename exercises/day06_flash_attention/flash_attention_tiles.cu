@@ -1,4 +1,4 @@
-// Flash attention, forward, f32: groups of 8 lanes own a query each, tiles of keys pass through shared memory.
+// Flash attention, forward, f32: each group of 8 lanes owns a query, tiles of keys pass through shared memory.
 //
 //   q, out: [batch, heads, query_len, DIM]      k, v: [batch, heads, key_len, DIM]      DIM: 32 or 64
 //

@@ -1,4 +1,4 @@
-// Flash attention for f16 and bf16, weights rounded to the type of the values as a tensor core would take them.
+// Flash attention for f16 and bf16. Weights are rounded to the type of the values, as a tensor core would need them.
 //
 //   q, out: [batch, heads, query_len, DIM]      k, v: [batch, heads, key_len, DIM]      DIM: 32 or 64
 #include <cuda_bf16.h>
