@@ -181,9 +181,11 @@ def measure() -> dict[str, dict[str, list[float]]]:
 
 def main() -> None:
     """Measure and print; with --record, also write the file."""
-    parser = argparse.ArgumentParser(description="times and memory of attention on this machine's GPU")
-    parser.add_argument("--record", action="store_true", help="write attention_gpu.json for the lesson")
-    parser.add_argument("--only-long", action="store_true", help=f"measure only the memory at {LONG} queries and keys")
+    parser = argparse.ArgumentParser(
+        description="Measure the time and memory of attention on the first GPU of the machine that runs this script."
+    )
+    parser.add_argument("--record", action="store_true", help="also write attention_gpu.json, which the lesson shows")
+    parser.add_argument("--only-long", action="store_true", help=f"only measure the memory at {LONG} queries and keys")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("No GPU found. The lesson shows recorded measurements.")

@@ -1,10 +1,11 @@
-"""Times of version 4 with other tiles, on the GPU of this machine: 32 to 256 queries and 64 keys.
+"""Time version 4 with other tiles on the first GPU of the machine that runs this script.
 
-    python lessons/day06_flash_attention/measure_tiles.py            prints a table
-    python lessons/day06_flash_attention/measure_tiles.py --record   also writes tiles_gpu.json, which the lesson shows
+    python lessons/day06_flash_attention/measure_tiles.py   print a table
 
-The tile is a constant of attention_4_register_tiles.cu; each variant is a copy with another constant. A tile that does
-not fit on an SM of this GPU is left out. One batch of 16 heads, head_dim 64, no mask, as many keys as queries.
+The tiles have 32 to 256 queries and 64 keys. The tile is a constant of
+attention_4_register_tiles.cu; each variant is a copy with another constant. A
+tile that does not fit on an SM of this GPU is left out. One batch of 16 heads,
+head_dim 64, no mask, as many keys as queries.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def timed(queries: int) -> dict[str, float]:
 def main() -> int:
     """Time each tile that fits, and print or record the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--record", action="store_true", help="write tiles_gpu.json for the lesson")
+    parser.add_argument("--record", action="store_true", help="also write tiles_gpu.json, which the lesson shows")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         parser.error("this needs a GPU, and torch with CUDA")

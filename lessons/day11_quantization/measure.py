@@ -228,9 +228,13 @@ def measure(vllm: Any) -> dict[str, dict[str, dict[str, float]]]:
 
 def main() -> None:
     """Measure and print; with --record also write the record."""
-    parser = argparse.ArgumentParser(description="times of matmuls with int4 weights on this machine's GPU")
-    parser.add_argument("--record", action="store_true", help="write int4_gpu.json for the lesson")
-    parser.add_argument("--vllm", type=Path, metavar="FOLDER", help="also time the kernel of this clone of vLLM")
+    parser = argparse.ArgumentParser(
+        description="Time matmuls with int4 weights on the first GPU of the machine that runs this script."
+    )
+    parser.add_argument("--record", action="store_true", help="also write int4_gpu.json, which the lesson shows")
+    parser.add_argument(
+        "--vllm", type=Path, metavar="FOLDER", help="also time the int4 kernel in FOLDER, a clone of vLLM"
+    )
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("There is no GPU here. The lesson shows times recorded on one.")

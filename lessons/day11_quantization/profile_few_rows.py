@@ -81,9 +81,15 @@ def profile(name: str) -> dict[str, float]:
 
 def main() -> None:
     """Profile and print; with --record also write the record."""
-    parser = argparse.ArgumentParser(description="Nsight Compute's figures of int4 matmuls")
-    parser.add_argument("--record", action="store_true", help="write ncu_gpu.json for the lesson")
-    parser.add_argument("--run", choices=RUNS, help="only launch this, for the profiler")
+    parser = argparse.ArgumentParser(
+        description="Profile int4 matmuls of few rows with Nsight Compute, and print its figures."
+    )
+    parser.add_argument("--record", action="store_true", help="also write ncu_gpu.json, which the lesson shows")
+    parser.add_argument(
+        "--run",
+        choices=RUNS,
+        help="only launch this kernel, and print no figures: the script calls itself so under ncu",
+    )
     arguments = parser.parse_args()
     if arguments.run:
         return run(*RUNS[arguments.run])

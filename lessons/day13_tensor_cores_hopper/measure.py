@@ -289,8 +289,13 @@ def attentions_f32() -> dict[str, list[dict[str, Any]]]:
 
 def main() -> None:
     """Measure, print, and record if requested."""
-    parser = argparse.ArgumentParser(description="times of tensor-core kernels on this machine's GPU")
-    parser.add_argument("--record", action="store_true", help="write tensor_cores_gpu.json for the lesson")
+    parser = argparse.ArgumentParser(
+        description="Time tensor-core kernels on the first GPU of the machine that runs this script, which must be a "
+        "Hopper."
+    )
+    parser.add_argument(
+        "--record", action="store_true", help="also write tensor_cores_gpu.json, which the lesson shows"
+    )
     arguments = parser.parse_args()
     if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
         raise SystemExit("There is no Hopper GPU here. The lesson shows what was recorded on one.")

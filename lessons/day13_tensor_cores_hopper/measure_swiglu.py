@@ -78,8 +78,11 @@ def measured(kernels: dict[str, Any], rows: int, in_features: int, hidden: int) 
 
 def main() -> None:
     """Measure, print, and record if requested."""
-    parser = argparse.ArgumentParser(description="a gated linear layer with and without fusion, on this machine's GPU")
-    parser.add_argument("--record", action="store_true", help=f"write {RECORD.name} for the lesson")
+    parser = argparse.ArgumentParser(
+        description="Time a gated linear layer with and without fusion on the first GPU of the machine that runs "
+        "this script."
+    )
+    parser.add_argument("--record", action="store_true", help=f"also write {RECORD.name}, which the lesson shows")
     arguments = parser.parse_args()
     if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
         raise SystemExit("There is no Hopper GPU here. The lesson shows what was recorded on one.")

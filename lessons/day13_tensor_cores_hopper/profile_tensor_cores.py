@@ -136,9 +136,15 @@ def profile() -> dict[str, dict[str, dict[str, Any]]]:
 
 def main() -> None:
     """Profile, print, and record if requested."""
-    parser = argparse.ArgumentParser(description="Nsight Compute's figures of Hopper's kernels")
-    parser.add_argument("--record", action="store_true", help="write ncu_gpu.json for the lesson")
-    parser.add_argument("--run", action="store_true", help="only launch the kernels, for the profiler")
+    parser = argparse.ArgumentParser(
+        description="Profile the kernels for Hopper with Nsight Compute, and print its figures."
+    )
+    parser.add_argument("--record", action="store_true", help="also write ncu_gpu.json, which the lesson shows")
+    parser.add_argument(
+        "--run",
+        action="store_true",
+        help="only launch the kernels, and print no figures: the script calls itself so under ncu",
+    )
     arguments = parser.parse_args()
     if arguments.run:
         return run()

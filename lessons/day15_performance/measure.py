@@ -375,8 +375,10 @@ def show(found: Row) -> None:
 
 def main() -> None:
     """Measure, print, and record if requested."""
-    parser = argparse.ArgumentParser(description="day 15's figures of this machine's GPU")
-    parser.add_argument("--record", action="store_true", help="write performance_gpu.json for the lesson")
+    parser = argparse.ArgumentParser(
+        description="Measure the figures of day 15's lesson on the first GPU of the machine that runs this script."
+    )
+    parser.add_argument("--record", action="store_true", help="also write performance_gpu.json, which the lesson shows")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("There is no GPU here. The lesson shows what was recorded on one.")

@@ -182,9 +182,13 @@ def show(name: str, found: Row) -> None:
 
 def main() -> None:
     """Profile, print, and record if requested; or only run the decoder."""
-    parser = argparse.ArgumentParser(description="the timeline of a small decoder on this machine's GPU")
-    parser.add_argument("--record", action="store_true", help="write timeline_gpu.json for the lesson")
-    parser.add_argument("--run", choices=("eager", "graph"), help="only run the decoder, for another profiler")
+    parser = argparse.ArgumentParser(
+        description="Print the timeline of a small decoder on the first GPU of the machine that runs this script."
+    )
+    parser.add_argument("--record", action="store_true", help="also write timeline_gpu.json, which the lesson shows")
+    parser.add_argument(
+        "--run", choices=("eager", "graph"), help="only run the decoder, so that another profiler can record it"
+    )
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("There is no GPU here. The lesson shows what was recorded on one.")

@@ -199,9 +199,12 @@ def show(name: str, found: dict[str, Any]) -> None:
 
 def main() -> None:
     """Measure, print, and record if requested."""
-    parser = argparse.ArgumentParser(description="from a model's files to its first token, on this machine's GPU")
-    parser.add_argument("--record", action="store_true", help="write load_gpu.json for the lesson")
-    parser.add_argument("--only", metavar="TEXT", default="", help="models whose name has this, such as 0.5B")
+    parser = argparse.ArgumentParser(
+        description="Time the steps from a model's files to its first token on the first GPU of the machine that "
+        "runs this script."
+    )
+    parser.add_argument("--record", action="store_true", help="also write load_gpu.json, which the lesson shows")
+    parser.add_argument("--only", metavar="TEXT", default="", help="only models whose name contains TEXT, such as 0.5B")
     parser.add_argument("--one", nargs=3, metavar=("FOLDER", "DTYPE", "BEGAN"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:

@@ -429,9 +429,13 @@ def show(name: str, found: dict[str, Any]) -> None:
 
 def main() -> None:
     """Measure, print, and record if requested."""
-    parser = argparse.ArgumentParser(description="whole models on this machine's GPU")
-    parser.add_argument("--record", action="store_true", help="write models_gpu.json for the lesson")
-    parser.add_argument("--only", metavar="TEXT", default="", help="models whose name has this, such as Pythia")
+    parser = argparse.ArgumentParser(
+        description="Time whole models, prefill and decoding, on the first GPU of the machine that runs this script."
+    )
+    parser.add_argument("--record", action="store_true", help="also write models_gpu.json, which the lesson shows")
+    parser.add_argument(
+        "--only", metavar="TEXT", default="", help="only models whose name contains TEXT, such as Pythia"
+    )
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("There is no GPU here. The lesson shows what was recorded on one.")

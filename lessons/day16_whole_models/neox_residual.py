@@ -177,9 +177,14 @@ def show(name: str, found: dict[str, Any]) -> None:
 
 def main() -> None:
     """Measure both residuals, print, and record if requested."""
-    parser = argparse.ArgumentParser(description="the fused residual addition inside transformers' GPT-NeoX")
-    parser.add_argument("--record", action="store_true", help=f"write {RECORD.name} for the lesson")
-    parser.add_argument("--layers", type=int, default=32)
+    parser = argparse.ArgumentParser(
+        description="Time the fused residual addition inside transformers' GPT-NeoX on the first GPU of the machine "
+        "that runs this script."
+    )
+    parser.add_argument("--record", action="store_true", help=f"also write {RECORD.name}, which the lesson shows")
+    parser.add_argument(
+        "--layers", type=int, default=32, help="the number of layers of the model (default: %(default)s)"
+    )
     arguments = parser.parse_args()
     if arguments.record and arguments.layers != 32:
         parser.error("--record keeps the figures of 32 layers: leave --layers out")

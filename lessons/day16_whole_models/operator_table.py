@@ -1,23 +1,31 @@
-"""Time every operator of a transformer beside torch's, per dtype, small and large; and a whole layer, fused and not.
+"""Time every operator of a transformer beside torch's.
 
-    python lessons/day16_whole_models/operator_table.py                      print the table, on a GPU
-    python lessons/day16_whole_models/operator_table.py --record             also write operators_gpu.json for the lesson
-    python lessons/day16_whole_models/operator_table.py --only RoPE,softmax  some operators
-    python lessons/day16_whole_models/operator_table.py --device cpu         the smallest sizes, simulated: correctness
+Each operator is timed per dtype, with small and with large tensors. A whole
+layer is timed with fused and with separate operators.
 
-An operator, its inputs, torch's version, and its bytes and operations come from its exercise; the kernel is that
-exercise's solution. All times are medians of one run, after a warm-up:
+    cd lessons/day16_whole_models
+    python operator_table.py                      print the table, on a GPU
+    python operator_table.py --only RoPE,softmax  only some operators
+    python operator_table.py --device cpu         test the smallest sizes on the
+                                                  simulator, without times
 
-- *device*: between two events, with launches queued beforehand and inputs that are not in the L2 cache: the kernel
-  alone.
-- *called*: a call from Python in a long row of calls without synchronization: what a program sees if the host is
-  slower.
-- *copy*: the bytes that the operator must move, at the rate of a device-to-device copy. *floor*: that, or its
-  operations at the rate of torch's matmul in the same dtype, whichever is longer. Both rates are measured in the same
-  run.
+An operator, its inputs, torch's version, and its bytes and operations come from
+its exercise; the kernel is that exercise's solution. All times are medians of
+one run, after a warm-up:
 
-torch.compile is timed where it can fuse something; a matmul or an attention is one library call with and without it.
-"""  # noqa: E501
+- *device*: between two events, with launches queued beforehand and inputs that
+  are not in the L2 cache: the kernel alone.
+- *called*: a call from Python in a long row of calls without synchronization:
+  what a program sees if the host is slower.
+- *copy*: the bytes that the operator must move, at the rate of a
+  device-to-device copy.
+- *floor*: the time of *copy*, or the operator's operations at the rate of
+  torch's matmul in the same dtype, whichever is longer. Both rates are measured
+  in the same run.
+
+torch.compile is timed where it can fuse something. A matmul or an attention is
+one library call with and without it.
+"""
 
 from __future__ import annotations
 
@@ -360,15 +368,20 @@ def line_of(row: dict[str, Any]) -> str:
 def main() -> int:
     """Measure, print, and record if requested; the exit code is 0 if every row has its figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--record", action="store_true", help=f"write {RECORD.name}, which the lesson shows")
+    parser.add_argument("--record", action="store_true", help=f"also write {RECORD.name}, which the lesson shows")
     parser.add_argument(
-        "--only", default="", help="parts of names of operators, separated by commas; 'layers' selects the fused layers"
+        "--only",
+        default="",
+        help="only operators whose name contains one of these words, separated by commas; 'layers' selects "
+        "the fused layers",
     )
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument(
+        "--device", choices=("cuda", "cpu"), default="cuda", help="cuda: time on a GPU; cpu: test on the simulator"
+    )
     parser.add_argument(
         "--no-compile", action="store_true", help="leave torch.compile out, which takes most of the time"
     )
-    parser.add_argument("--out", type=Path, help="write the figures here")
+    parser.add_argument("--out", type=Path, help="also write the figures to this file")
     arguments = parser.parse_args()
     only = [word for word in arguments.only.split(",") if word]
     names = {size.operator for size in sizes()} | {"layers"}

@@ -146,8 +146,8 @@ def save(name: str, model: torch.nn.Module, tokenizer: Tokenizer, loss: float, t
 
 def main() -> None:
     """Train the named models, or both."""
-    parser = argparse.ArgumentParser(description="trains the tiny models of day 16")
-    parser.add_argument("names", nargs="*", metavar="model", help="qwen2 or neox; without a name both")
+    parser = argparse.ArgumentParser(description="Train the tiny models of day 16.")
+    parser.add_argument("names", nargs="*", metavar="model", help="qwen2 or neox (default: both)")
     names = parser.parse_args().names or list(FOLDERS)
     for name in names:
         if name not in FOLDERS:

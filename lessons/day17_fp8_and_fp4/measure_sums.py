@@ -61,8 +61,11 @@ def compared(device: str) -> list[dict[str, float | int | bool]]:
 
 def main() -> None:
     """Compare and print; with --record also write the record."""
-    parser = argparse.ArgumentParser(description="sums of FP8 products on this machine's GPU and on the simulator")
-    parser.add_argument("--record", action="store_true", help="write sums_gpu.json for the lesson")
+    parser = argparse.ArgumentParser(
+        description="Compare sums of FP8 products on the simulator with those on the first GPU of the machine that "
+        "runs this script."
+    )
+    parser.add_argument("--record", action="store_true", help="also write sums_gpu.json, which the lesson shows")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("There is no GPU here. The lesson shows what was recorded on one.")

@@ -8,6 +8,7 @@ model.safetensors (f16). record.json says how it was created, with the hash of e
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import shutil
@@ -48,6 +49,8 @@ def make_model(_: str) -> torch.nn.Module:
 
 def main() -> None:
     """Train the model and write its folder."""
+    parser = argparse.ArgumentParser(description="Train the tiny mixture of experts of day 18, and write it to tiny/.")
+    parser.parse_args()
     training = day("day16_whole_models", "train")
     torch.set_num_threads(1)
     text = training.lesson_text()
