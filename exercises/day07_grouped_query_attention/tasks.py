@@ -319,7 +319,7 @@ with no sequences there is nothing to do.""",
             look="Fetch each key once for all query heads of its group.",
             naive="every query head loads the keys and values again",
         ),
-        Bar("sectors / ideal", at_most=1.1, look="Let the lanes of a warp read whole rows of k and v."),
+        Bar("sectors / ideal", at_most=1.2, look="Let the lanes of a warp read whole rows of k and v."),
         Bar(
             "requests / (global_bytes / 512)",
             at_most=3,

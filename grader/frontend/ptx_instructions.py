@@ -231,7 +231,7 @@ _RULES: list[tuple[str, str | Callable[[_Fields], str | None]]] = [
     (r"movmatrix\.sync\.aligned\.m8n8\.trans\.b16", "movmatrix"),
     (r"wgmma\.(?P<name>fence|commit_group|wait_group)\.sync\.aligned", "wgmma_{name}"),
     # asynchronous copies
-    (rf"cp\.async\.c[ag]\.shared(?:::cta)?\.global{_ADVICE}", "cp_async"),
+    (rf"cp\.async\.(?P<cache>c[ag])\.shared(?:::cta)?\.global{_ADVICE}", "cp_async<::sim::CacheOperator::{cache}>"),
     (r"cp\.async\.(?P<name>commit_group|wait_group|wait_all)", "cp_async_{name}"),
     (
         rf"cp\.async\.mbarrier\.arrive(?P<counted>\.noinc)?{_OBJECT}\.b64",

@@ -112,7 +112,7 @@ def test_addresses_predicates_and_declared_registers():
         ' :: "r"(ok), "r"(s), "l"(g) : "memory");'
     )
     assert "bool sim_reg_p;" in text
-    assert "if (sim_reg_p) ::sim::ptx::cp_async((s), ::sim::ptx::at((g), 16), 16);" in text
+    assert "if (sim_reg_p) ::sim::ptx::cp_async<::sim::CacheOperator::cg>((s), ::sim::ptx::at((g), 16), 16);" in text
     assert text.startswith("do { ") and text.endswith("} while (0);")
 
 

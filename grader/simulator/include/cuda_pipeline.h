@@ -19,7 +19,7 @@ SIM_INLINE void __pipeline_memcpy_async(void* __restrict__ shared, const void* _
         __assert_fail("__pipeline_memcpy_async: 4, 8 or 16 bytes, both addresses aligned to that size", file, line,
                       "__pipeline_memcpy_async");
     }
-    ::sim::async_copy(shared, global, bytes, zero_fill);
+    ::sim::async_copy(shared, global, bytes, zero_fill, ::sim::cache_operator(bytes));
 }
 
 SIM_INLINE void __pipeline_commit() { ::sim::async_copy_commit(); }

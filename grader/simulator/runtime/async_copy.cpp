@@ -82,11 +82,11 @@ AsyncCopies& copies_of(Thread& self) {
 
 }  // namespace
 
-void async_copy(void* shared, const void* global, size_t bytes, size_t zero_fill) {
+void async_copy(void* shared, const void* global, size_t bytes, size_t zero_fill, CacheOperator cache) {
     Thread* self = enter(CALLER);
     if (!self) return;
     if (zero_fill > bytes) zero_fill = bytes;
-    if (self->block->checked) events::async_copy(*self, shared, global, bytes, zero_fill, self->call_address);
+    if (self->block->checked) events::async_copy(*self, shared, global, bytes, zero_fill, cache, self->call_address);
     Copy copy = {shared, global, static_cast<unsigned>(bytes), static_cast<unsigned>(zero_fill)};
     if (!copies_of(*self).copies.add(copy)) out_of_memory(self->call_address, too_many_copies);
 }

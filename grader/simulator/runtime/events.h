@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "sim/atomics.h"
+#include "sim/device.h"
 #include "sim/wgmma.h"
 #include "tensor_type.h"
 #include "thread.h"
@@ -119,7 +120,8 @@ void read_only_load(Thread& thread, const void* data, size_t bytes, const void* 
 void fence(Thread& thread, Scope scope, MemoryOrder order = MemoryOrder::acq_rel);
 
 // Asynchronous operations (runtime/async_operations.h). `address` is the kernel's return address.
-void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, size_t zero_fill, const void* address);
+void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, size_t zero_fill, CacheOperator cache,
+                const void* address);
 void async_commit(Thread& thread);
 // The copies that this wait completes, oldest first, are about to be performed.
 void async_wait(Thread& thread, unsigned groups_that_may_be_pending);

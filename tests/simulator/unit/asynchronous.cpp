@@ -38,7 +38,7 @@ void fill(ThreadState& thread, char* at) {
     proxy_fence(*thread.thread);
 }
 void copy(ThreadState& thread, char* shared, char* global, const void* place = code + 2) {
-    async_copy(*thread.thread, shared, global, 16, 0, place);
+    async_copy(*thread.thread, shared, global, 16, 0, sim::CacheOperator::cg, place);
 }
 void store(ThreadState& thread, char* shared, char* global, const void* place = code + 3) {
     bulk_store(*thread.thread, sim::run_of_bytes(shared, global, 16), place);
@@ -100,7 +100,7 @@ CASE(cp_async_reads_only_the_bytes_that_it_does_not_zero_fill) {
         Grid grid(1, 64);
         Floats x;
         x.write(grid.thread(0, 40), 2);
-        async_copy(*grid.thread(0, 0).thread, grid.shared(0), x.at(0), 16, zeros, code);
+        async_copy(*grid.thread(0, 0).thread, grid.shared(0), x.at(0), 16, zeros, sim::CacheOperator::cg, code);
         CHECK_FOUND(zeros == 4 ? "within_block" : "nothing");
     }
 }

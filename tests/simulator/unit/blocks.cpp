@@ -217,7 +217,8 @@ CASE(state_of_a_block_and_its_threads_is_freed) {
         BlockState& block = *state_of(grid.block(0));
         for (unsigned t : {0u, 63u}) {
             ThreadState& thread = grid.thread(0, t);
-            sim::events::async_copy(*thread.thread, grid.shared(0) + 16 * t, x.at(0), 16, 0, &registers);
+            sim::events::async_copy(*thread.thread, grid.shared(0) + 16 * t, x.at(0), 16, 0, sim::CacheOperator::cg,
+                                    &registers);
             sim::BulkCopy copy = sim::run_of_bytes(grid.shared(0), x.at(0), 16);
             sim::events::bulk_store(*thread.thread, copy, &registers);
             uint32_t* variables[] = {registers};

@@ -2,6 +2,8 @@
 #include "checks/counting/request.h"
 #include "checks/core/state.h"
 
+#include <algorithm>
+
 #include "seed.h"
 #include "unit.h"
 
@@ -35,6 +37,24 @@ class Counted {
         }
         request.even = request.count == 1;
         return count(request);
+    }
+    // Counts a request of cp.async of all lanes. entry_of(lane): the lane's source, in units of 16 bytes.
+    // sector_of(lane): the sector of shared memory to which it copies.
+    template <typename F, typename G>
+    Counters copies(F entry_of, G sector_of) {
+        uint32_t destinations[lanes_per_warp];
+        Request request = {};
+        request.count = lanes_per_warp;
+        for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
+            request.lane[lane] = lane;
+            request.entry[lane] = entry_of(lane);
+            destinations[lane] = sector_of(lane);
+        }
+        site_.counters = {};
+        RequestCounter counter(site_, worker_);
+        counter.count(request);
+        counter.count_destinations(request, destinations);
+        return site_.counters;
     }
     Counters stride(uint32_t step, uint32_t first = 0) {
         return all([=](unsigned lane) { return first + step * lane; });
@@ -278,6 +298,42 @@ CASE(each_device_sector_of_a_request_is_marked) {
         else
             counted.all([&](unsigned lane) { return entry[lane]; }, lanes == 32 ? ~0u : (1u << lanes) - 1);
         CHECK(!memcmp(bits, expected, sizeof bits));
+    }
+}
+
+CASE(async_copies_count_the_sectors_of_shared_memory_if_they_are_more) {
+    Counted copies(Space::global, 4, Access::async_read);
+    auto own = [](unsigned lane) { return lane; };
+    CHECK_EQUAL(copies.copies(own, [](unsigned lane) { return lane / 2; }).sectors, 16);
+    CHECK_EQUAL(copies.copies(own, [](unsigned lane) { return (lane + 1) / 2; }).sectors, 20);
+    CHECK_EQUAL(copies.copies(own, own).sectors, 32);
+    CHECK_EQUAL(copies.copies(own, [](unsigned) { return 0u; }).sectors, 16);
+    // All lanes read the same sector, or a different line.
+    CHECK_EQUAL(copies.copies([](unsigned lane) { return lane % 2; }, own).sectors, 32);
+    CHECK_EQUAL(copies.copies([](unsigned lane) { return 8 * lane; }, [](unsigned) { return 7u; }).sectors, 32);
+    unit::Random random(3);
+    for (unsigned turn = 0; turn < 1000; ++turn) {
+        uint32_t entries[32], sectors[32], among = 1 + random.below(64);
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            entries[lane] = random.below(among);
+            sectors[lane] = (1u << 27) - 20 + random.below(40);
+        }
+        unsigned expected = 0;
+        for (unsigned line = 0; line < 8; ++line) {
+            unsigned sources = 0;
+            uint64_t destinations = 0;
+            for (unsigned lane = 0; lane < 32; ++lane) {
+                if (entries[lane] / 8 != line) continue;
+                sources |= 1u << entries[lane] / 2 % 4;
+                destinations |= uint64_t(1) << (sectors[lane] - (1u << 27) + 20);
+            }
+            int most = std::max(__builtin_popcount(sources), __builtin_popcountll(destinations));
+            expected += static_cast<unsigned>(most);
+        }
+        Counters counters =
+            copies.copies([&](unsigned lane) { return entries[lane]; }, [&](unsigned lane) { return sectors[lane]; });
+        CHECK_EQUAL(counters.sectors, expected);
+        CHECK_EQUAL(counters.requests, 1);
     }
 }
 

@@ -174,11 +174,14 @@ namespace sim::events {
 
 using namespace sim::checks;
 
-void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, size_t zero_fill, const void* address) {
+void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, size_t zero_fill, CacheOperator cache,
+                const void* address) {
     ThreadState& state = *state_of(thread);
     each_piece(global, bytes - zero_fill, lane_piece, [&](uintptr_t from, unsigned size_log2) {
         AccessSite* site = prepare_and_log(state, from, Access::async_read, size_log2, address);
-        if (site && site->cells) read_source(state, *site, from, size_log2);
+        if (!site) return;
+        if (logs_destinations(*site)) log_destination(*site, cache == CacheOperator::cg ? shared : nullptr);
+        if (site->cells) read_source(state, *site, from, size_log2);
     });
     each_piece(shared, bytes, lane_piece, [&](uintptr_t to, unsigned size_log2) {
         AccessSite* site = prepare_and_log(state, to, Access::async_write, size_log2, address);

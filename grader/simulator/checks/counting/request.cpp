@@ -196,4 +196,35 @@ void RequestCounter::count_global(const Request& request) {
     counters_.bytes += uint64_t(distinct(request)) << size_log2;
 }
 
+// Nsight Compute's sectors of cp.async on an H200 (tests/simulator/test_async_copies.py): a copy through L1 counts the
+// sectors of global memory, as a load does. A copy that bypasses L1 counts, for each 128-byte line of global memory, the
+// sectors of shared memory to which its bytes go, if these are more. So 128 bytes whose copy starts in the middle of a
+// sector of shared memory count 5 sectors.
+void RequestCounter::count_destinations(const Request& request, const uint32_t* destination) {
+    if (site_.space != Space::global) return;
+    struct Line {
+        uint32_t number;
+        unsigned sources;  // a bit for each of its sectors
+        unsigned destinations;
+    };
+    Line lines[32];
+    unsigned count = 0, current = 0;
+    const uint32_t origin = static_cast<uint32_t>(site_.origin >> site_.size_log2);
+    seen_.clear();
+    for (unsigned i = 0; i < request.count; ++i) {
+        uint32_t sector = (origin + request.entry[i]) >> (sector_shift - site_.size_log2), line = sector / 4;
+        if (!count || lines[current].number != line) {
+            for (current = 0; current < count && lines[current].number != line;) ++current;
+            if (current == count) lines[count++] = {line, 0, 0};
+        }
+        lines[current].sources |= 1u << sector % 4;
+        // The destinations of a block differ in their lower bits, because its shared memory has less than 2^27 sectors.
+        lines[current].destinations += seen_.add(current << 27 | (destination[i] & ((1u << 27) - 1)));
+    }
+    for (unsigned i = 0; i < count; ++i) {
+        unsigned sources = static_cast<unsigned>(__builtin_popcount(lines[i].sources));
+        counters_.sectors += std::max(lines[i].destinations, sources) - sources;
+    }
+}
+
 }  // namespace sim::checks

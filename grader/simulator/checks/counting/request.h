@@ -56,6 +56,9 @@ class RequestCounter {
         return step == 1 && (site_.size_log2 < 2 || lanes == 32);
     }
     void count(const Request& request);
+    // After count() of a request of cp.async: counts the sectors that it adds because of the sectors of shared memory
+    // to which it copies. `destination`: number of the sector for each active lane. `request` must have all entries.
+    void count_destinations(const Request& request, const uint32_t* destination);
 
   private:
     unsigned distinct(const Request& request);

@@ -75,15 +75,16 @@ void gather(const Rows& rows, unsigned k, Request& request) {
 
 void count_log(AccessSite& site, RequestLog& log) {
     RequestCounter counter(site, *log.warp->block->worker);
+    const unsigned entries_each = logs_destinations(site) ? 2 : 1;
     Request request;
     Rows rows = rows_of(log);
     if (!rows.count) return;
     uint8_t even[log_entries];
     find_even(rows, rows.shortest, even);
-    for (unsigned k = 0; k < rows.longest; ++k) {
+    for (unsigned k = 0; k < rows.longest; k += entries_each) {
         request.even = k < rows.shortest && even[k];
         request.step = static_cast<int32_t>(rows.entries[rows.count > 1][k] - rows.entries[0][k]);
-        if (request.even && counter.has_formula(rows.count, request.step)) {
+        if (entries_each == 1 && request.even && counter.has_formula(rows.count, request.step)) {
             request.count = rows.count;
             request.entry[0] = rows.entries[0][k];
             request.lane[0] = rows.lane[0];
@@ -92,6 +93,11 @@ void count_log(AccessSite& site, RequestLog& log) {
             gather(rows, k, request);
         }
         counter.count(request);
+        if (entries_each == 2) {
+            Request destinations;
+            gather(rows, k + 1, destinations);
+            counter.count_destinations(request, destinations.entry);
+        }
         if (__builtin_expect(is_traced(site, *log.warp), false)) {
             gather(rows, k, request);
             keep_request(site, *log.warp, request);

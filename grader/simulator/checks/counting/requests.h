@@ -10,7 +10,7 @@
 
 namespace sim::checks {
 
-constexpr unsigned log_entries = 256;
+constexpr unsigned log_entries = 256;  // even, for the pairs of logs_destinations()
 // The length of a lane's row in RequestLog::entry. It is not a power of two, so that the rows map to different cache
 // sets.
 constexpr unsigned log_row = log_entries + 16;
@@ -28,6 +28,17 @@ struct RequestLog {
 void bind_log(AccessSite& site, ThreadState& thread);
 // Called when the thread's row is full. Runs the other lanes until they have caught up, then counts the entries.
 void log_full(AccessSite& site, ThreadState& thread);
+
+// Returns whether each access logs two entries: its own, and the destination in shared memory. These are the 16-byte
+// reads of cp.async: the destinations decide how many sectors the request counts (request.h).
+inline bool logs_destinations(const AccessSite& site) {
+    return site.access == Access::async_read && site.size_log2 == 4;
+}
+// Logs the destination of the access that was logged last. It is null for a copy through L1, which counts only the
+// sectors that it reads.
+inline void log_destination(AccessSite& site, const void* shared) {
+    *site.next++ = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(shared) >> 5);
+}
 
 // Counts what the warp's lanes have logged.
 void flush_warp(WarpState& warp);

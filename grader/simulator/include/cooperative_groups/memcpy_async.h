@@ -23,7 +23,7 @@ SIM_INLINE void copy_units(const Group& group, char* to, const char* from, size_
     size_t step = UNIT * static_cast<size_t>(group.num_threads());
     for (size_t at = UNIT * static_cast<size_t>(group.thread_rank()); at < bytes; at += step) {
         if (UNIT >= 4 && ::sim::is_shared(to) && ::sim::is_global(from)) {
-            ::sim::async_copy(to + at, from + at, UNIT, 0);
+            ::sim::async_copy(to + at, from + at, UNIT, 0, ::sim::cache_operator(UNIT));
         } else {
             for (size_t i = 0; i < UNIT; ++i) to[at + i] = from[at + i];
         }

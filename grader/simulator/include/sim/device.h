@@ -12,9 +12,13 @@ uint64_t global_timer();   // %globaltimer
 void nanosleep(unsigned nanoseconds);
 [[noreturn]] void trap();  // __trap()
 
+// The cache operator of cp.async: .ca copies through the L1 cache, .cg (16 bytes only) bypasses it.
+enum class CacheOperator : uint8_t { ca, cg };
+// The operator that CUDA's functions use: nvcc compiles each copy of 16 bytes by them to cp.async.cg.
+constexpr CacheOperator cache_operator(size_t bytes) { return bytes == 16 ? CacheOperator::cg : CacheOperator::ca; }
 // cp.async and __pipeline_memcpy_async. The bytes arrive only when the copying thread waits: a kernel that forgets the
 // wait reads the old contents. The last `zero_fill` bytes are zeros, not copied.
-void async_copy(void* shared, const void* global, size_t bytes, size_t zero_fill);
+void async_copy(void* shared, const void* global, size_t bytes, size_t zero_fill, CacheOperator cache);
 void async_copy_commit();
 void async_copy_wait(unsigned groups_that_may_be_pending);
 

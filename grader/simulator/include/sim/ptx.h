@@ -196,15 +196,15 @@ SIM_INLINE void movmatrix(D& d, In<uint32_t> a, Site site = SIM_CALLER) {
 // ------------------------------------------------------------------------------------------------ asynchronous copies
 
 // cp.async writes 4, 8 or 16 bytes: `source_bytes` are copied, and the rest are zeros.
-template <typename S, typename G>
+template <CacheOperator CACHE, typename S, typename G>
 SIM_INLINE void cp_async(S shared, G global, int bytes, In<uint32_t> source_bytes) {
     uint32_t copied = source_bytes;
     size_t zeros = copied < static_cast<uint32_t>(bytes) ? static_cast<size_t>(bytes) - copied : 0;
-    async_copy(Shared::pointer(shared), Global::pointer(global), static_cast<size_t>(bytes), zeros);
+    async_copy(Shared::pointer(shared), Global::pointer(global), static_cast<size_t>(bytes), zeros, CACHE);
 }
-template <typename S, typename G>
+template <CacheOperator CACHE, typename S, typename G>
 SIM_INLINE void cp_async(S shared, G global, int bytes) {
-    async_copy(Shared::pointer(shared), Global::pointer(global), static_cast<size_t>(bytes), 0);
+    async_copy(Shared::pointer(shared), Global::pointer(global), static_cast<size_t>(bytes), 0, CACHE);
 }
 SIM_INLINE void cp_async_commit_group() { async_copy_commit(); }
 SIM_INLINE void cp_async_wait_group(int groups) { async_copy_wait(static_cast<unsigned>(groups)); }
