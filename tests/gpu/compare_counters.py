@@ -157,11 +157,11 @@ def beside(name: str, ours: float, theirs: float) -> dict[str, float | bool]:
     return {"simulator": ours, "ncu": theirs, "difference": off, "agrees": off <= ALLOWED[name]}
 
 
-def count_again(path: Path) -> dict[str, Any]:
+def count_again(path: Path, names: list[str]) -> dict[str, Any]:
     """Return a record with the simulator's counters updated after a change of the simulator. It needs no GPU."""
     content = json.loads(path.read_text())
     rows = {row["name"]: row for row in content["rows"]}
-    items = [item for item in compared([]) if item.name in rows]
+    items = [item for item in compared(names) if item.name in rows]
     for item, totals in zip(items, on_the_simulator(items)):
         for name in ALLOWED:
             rows[item.name][name] = beside(name, float(totals.get(name, 0)), rows[item.name][name]["ncu"])
@@ -230,8 +230,8 @@ def main() -> int:
     if arguments.again:
         if not arguments.out:
             parser.error("--again needs the record: --out FILE.json")
-        content = count_again(arguments.out)
-        write_record(arguments.out, content, course_root())
+        content = count_again(arguments.out, arguments.names)
+        write_record(arguments.out, content, course_root(), renewed=())
         show(content["rows"])
         return 0
     import torch
