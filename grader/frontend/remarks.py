@@ -144,7 +144,8 @@ def _uninitialized(source: Source) -> Iterator[tuple[str, list[Token], Token]]:
             if not within or not _updates(tokens, within[0]):
                 continue
             declared, use = tokens[name:after], tokens[within[0]]
-            if not all(_keeps(tokens, k, len(declared) > 1) for k in within):
+            dimensions = _indices(tokens, name)
+            if not all(_keeps(tokens, k, dimensions) for k in within):
                 continue
             if bisect.bisect(conditions, declared[0].start) == bisect.bisect(conditions, use.start):  # no #if between
                 yield type_name, declared, use
@@ -288,12 +289,15 @@ def _is_prefix(tokens: Tokens, i: int) -> bool:
     return first.text == second.text and first.text in ("+", "-") and before.text in _STARTS
 
 
-def _keeps(tokens: Tokens, i: int, array: bool) -> bool:
-    """Return whether the mention at ``i`` gives the variable no value, and declares no other of the same name."""
+def _keeps(tokens: Tokens, i: int, dimensions: int) -> bool:
+    """Return whether the mention at ``i`` gives the variable no value, and declares no other of the same name.
+
+    An array of ``dimensions`` may get values where it or one of its rows is used as a pointer.
+    """
     before, after = tokens[i - 1], _after_indices(tokens, i)
     if before.text in _TYPES:
         return False
-    if _may_be_written(tokens, i) or (array and after == i + 1):
+    if _may_be_written(tokens, i) or _is_bound(tokens, i) or _indices(tokens, i) < dimensions:
         return False
     return after >= len(tokens) or tokens[after].text != "=" or _reads_itself(tokens, i, after)
 
@@ -304,6 +308,24 @@ def _may_be_written(tokens: Tokens, i: int) -> bool:
     return (before.text == "&" and is_address_of(tokens, i - 1)) or (
         before.text == "(" and tokens[i - 2].kind == "string"
     )
+
+
+def _is_bound(tokens: Tokens, i: int) -> bool:
+    """Return whether a reference to the variable is made at ``i``: ``float& s = x``, ``[&s = x]`` or a lambda's call.
+
+    In ``[](float& s) { s = 0; }(x)``, a lambda is called where it is written.
+    """
+    if i > 4 and tokens[i - 1].text in ("=", "{") and tokens[i - 2].kind == "word" and tokens[i - 3].text == "&":
+        return tokens[i - 5].text != "const"
+    depth = 0
+    for k in range(i - 1, max(0, i - _MOST_TOKENS), -1):
+        text = tokens[k].text
+        if text in (";", "{", "}"):
+            return False
+        depth -= DEPTH.get(text, 0)
+        if depth < 0:
+            return text == "(" and tokens[k - 1].text == "}"
+    return False
 
 
 def _reads_itself(tokens: Tokens, i: int, assignment: int) -> bool:
@@ -331,3 +353,11 @@ def _after_indices(tokens: Sequence[Token], i: int) -> int:
     while k < len(tokens) and tokens[k].text == "[" and (end := closing(tokens, k)):
         k = end + 1
     return k
+
+
+def _indices(tokens: Sequence[Token], i: int) -> int:
+    """Return the number of indices after the name at ``i``: 2 in ``x[i][j]``."""
+    k, count = i + 1, 0
+    while k < len(tokens) and tokens[k].text == "[" and (end := closing(tokens, k)):
+        k, count = end + 1, count + 1
+    return count

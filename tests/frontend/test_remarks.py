@@ -40,6 +40,11 @@ def lines(code: str, before: str = "") -> list[str]:
         ("int count;\nif (x[0] > 0) count++;\nout[0] = count;", "count++;"),
         ("float acc[4][2];\nfor (int r = 0; r < 4; ++r)\nacc[r][0] += x[r];", "acc[r][0] += x[r];"),
         ("__half product;\nproduct *= __float2half(x[0]);", "product *= __float2half(x[0]);"),
+        ("float sum;\nfor (int i = 0; i < n; ++i)\nsum += x[i];\nconst float& s = sum;\nout[0] = s;", "sum += x[i];"),
+        (
+            "float acc[4][2];\nacc[n][0] += x[0];\nout[0] = warp_sum(acc[n][0]) + [](float s) { return s; }(x[0]);",
+            "acc[n][0] += x[0];",
+        ),
         ("for (int i = 0; i < n; ++i) {\nfloat sum;\nsum += x[i];\nout[i] = sum; }\nfloat sum = 0;", "sum += x[i];"),
     ],
 )
@@ -75,6 +80,11 @@ def test_an_update_of_a_variable_without_a_value(code: str, points_to: str) -> N
         "float m;\nfor (int i = 0; i < n; ++i) m = i > 0 && m > x[i] ? m : x[i];",
         "float sum;\nfor (int i = 0; i < n; ++i) sum = (i ? sum : 0) + x[i];",
         "float sum;\nsum = static_cast<decltype(sum)>(0);\nsum += x[0];",
+        "float sum;\nfor (int i = 0; i < n; ++i) { if (i) sum += x[i]; else { float& s = sum; s = x[i]; } }",
+        "float sum;\nfor (int i = 0; i < n; ++i) { if (i) sum += x[i]; else { auto& s{sum}; s = x[i]; } }",
+        "float sum;\nfor (int i = 0; i < n; ++i) { if (i) sum += x[i]; else [&s = sum] { s = 0; }(); }",
+        "float sum;\nfor (int i = 0; i < n; ++i) { if (i) sum += x[i]; else [](float& s) { s = 0; }(sum); }",
+        "float acc[4][4];\nfor (int r = 0; r < 4; ++r) { if (r > 0) acc[r - 1][0] += x[r]; clear(acc[r]); }",
     ],
 )
 def test_a_variable_that_may_have_a_value(code: str) -> None:
