@@ -51,6 +51,13 @@ A group submission has the group's name and number; that of all students without
 (moodle/moodle: mod/assign/classes/downloader.php).
 """
 
+_VERSIONS = """
+archive attempt backup build code copy cpu cuda day debug dist draft exercise exercises final first gpu hw
+kernel kernels lab last latest lib new old optimized out part puzzle puzzles release second sol solution
+solutions source src submission task test tests tmp try v version week work
+"""
+VERSIONS = frozenset(_VERSIONS.split())
+"""Words in the names of folders that one student's work may have. They may hold versions of the same kernel."""
 GRADESCOPE = "submission_metadata.yml"
 """A file beside the submissions in the folder that Gradescope exports."""
 
@@ -159,8 +166,9 @@ def find_submissions(folder: Path, note: Callable[[str], None] = lambda text: No
         raise GraderError(
             f"there is no folder {folder}", "Name the folder that holds a folder or zip for each student."
         )
+    doubts: list[str] = []
     try:
-        paths = _of_class(folder, note)
+        paths = _of_class(folder, doubts.append)
     except OSError as error:
         raise GraderError(f"{folder} cannot be read: {error.strerror}") from error
     attachments, parts = _attachments(paths), _moodle_parts(paths)
@@ -187,8 +195,24 @@ def find_submissions(folder: Path, note: Callable[[str], None] = lambda text: No
             "This folder should hold a folder or a zip archive for each student.",
         )
     found.sort(key=lambda submission: submission.path)
+    if not _are_students(found):
+        for doubt in doubts:
+            note(doubt)
     _rename_duplicates(found)
     return found
+
+
+def _are_students(submissions: Sequence[Submission]) -> bool:
+    """Return whether several submissions are certainly of different students, and not the folders of one student.
+
+    All of them hold the same kernel file, and their names are not those of versions, such as ``old`` or ``try 2``.
+    """
+    names = [re.sub(r"[\W\d_]+", " ", submission.student.lower()).strip() for submission in submissions]
+    versions = any(word in VERSIONS for name in names for word in name.split())
+    if len(set(names)) < max(2, len(names)) or not all(names) or versions:
+        return False
+    files = [{PurePosixPath(kernel).name for kernel in submission.kernels} for submission in submissions]
+    return bool(set.intersection(*files))
 
 
 def _of_class(folder: Path, note: Callable[[str], None]) -> list[Path]:

@@ -421,6 +421,29 @@ def test_a_note_says_how_an_ambiguous_folder_was_read(
 
 
 @pytest.mark.parametrize(
+    ("kernels", "certain"),
+    [
+        (["ann/twice.cu", "bob/twice.cu"], True),
+        (["Doe_Ann_123/twice.cu", "Roe_Bob_124/day01/twice.cu", "Roe_Bob_124/copy.cu"], True),
+        (["ann.zip", "bob.zip"], True),
+        (["ann/twice.cu", "bob/copy.cu"], False),
+        (["ann/twice.cu", "bob/notes.txt"], False),
+        (["old/twice.cu", "src/twice.cu"], False),
+        (["ann/twice.cu", "ann_final/twice.cu"], False),
+        (["v1/twice.cu", "v2/twice.cu"], False),
+        (["1/twice.cu", "2/twice.cu"], False),
+        (["s1/twice.cu", "s2/twice.cu"], False),
+    ],
+)
+def test_a_note_is_written_only_if_the_reading_is_doubtful(tmp_path: Path, kernels: list[str], certain: bool) -> None:
+    content = {name: zip_of({"twice.cu": "kernel"}) if name.endswith(".zip") else b"kernel" for name in kernels}
+    (tmp_path / "class.zip").write_bytes(zip_of({f"hw/{name}": each for name, each in content.items()}))
+    notes: list[str] = []
+    assert len(find_submissions(tmp_path / "class.zip", notes.append)) == 2
+    assert [note[:25] for note in notes] == ([] if certain else ["'hw' was read as a class "])
+
+
+@pytest.mark.parametrize(
     "names",
     [
         ["lab_3_01_ann.zip", "lab_3_02_bob.zip"],
