@@ -405,7 +405,7 @@ def place_of_errors(scene: Scene) -> Diagnosis | None:
         places = bad.nonzero().flatten().tolist()
         if places == [0]:
             return Diagnosis("only_first_wrong")
-        if places == [rows.shape[1] - 1]:
+        if places == [rows.shape[1] - 1] and rows.shape[1] > 2:  # of two, it may as well be all but the first
             return Diagnosis("only_last_wrong")
         if places[0] > 0 and places == list(range(places[0], rows.shape[1])):
             return looks("wrong_from_column", column=places[0])

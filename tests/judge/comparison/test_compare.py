@@ -394,3 +394,18 @@ def test_nan_of_an_input_is_named() -> None:
 def test_indices_of_each_element(shape: tuple[int, ...]) -> None:
     wanted = list(map(list, np.ndindex(*shape)))
     assert [indices_of(position, torch.Size(shape)) for position in range(math.prod(shape))] == wanted
+
+
+@pytest.mark.parametrize(
+    ("columns", "wrong", "says"),
+    [
+        (2, [1], "wrong from column 1 on, right before"),
+        (3, [2], "only the last element of a row is wrong"),
+        (3, [1, 2], "wrong from column 1 on, right before"),
+    ],
+)
+def test_the_columns_that_are_wrong(columns: int, wrong: list[int], says: str) -> None:
+    expected = reference(3, columns)
+    actual = expected.float()
+    actual[:, wrong] += torch.tensor([[1.0], [3.0], [9.0]])
+    assert says in text(judged(actual, expected))
