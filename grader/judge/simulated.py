@@ -18,6 +18,8 @@ MOST_FINDINGS = 50
 """The maximum number of findings that a case's result contains."""
 
 _UNWRITTEN = "output_not_written"
+_WITHOUT_KERNEL = ("no_launch", "nothing_written")
+"""The doubts about a report that do not apply if no kernel is needed."""
 
 
 def read_report(run: Run, library: Path, source: Path) -> Report | None:
@@ -51,7 +53,8 @@ def attach_findings(run: Run, library: Path, source: Path) -> None:
     if stopped and any(finding.kind != _UNWRITTEN for finding in findings):
         # Here, too, unwritten outputs are a consequence.
         findings = [finding for finding in findings if finding.kind != _UNWRITTEN]
-    if not run.leaves_all and (doubt := implausible(result, report)) is not None:
+    doubt = implausible(result, report)
+    if doubt is not None and not (run.needs_no_kernel and doubt.kind in _WITHOUT_KERNEL):
         findings.insert(0, doubt)
     result.findings = [
         structs.replace(finding, case=result.name, dtype=result.dtype) for finding in findings[:MOST_FINDINGS]

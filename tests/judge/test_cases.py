@@ -19,7 +19,17 @@ from grader.execution.runner.buffers import Buffers, as_bytes, prepare
 from grader.execution.runner.client import Reply
 from grader.frontend.toolchain.cuda_errors import LAUNCHER_THREW, describe_error
 from grader.judge import cases
-from grader.judge.cases import CasePool, Run, add_writers, draw_ahead, flat_index, judge, leaves_all, plan, run_case
+from grader.judge.cases import (
+    CasePool,
+    Run,
+    add_writers,
+    draw_ahead,
+    flat_index,
+    judge,
+    needs_no_kernel,
+    plan,
+    run_case,
+)
 from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, Finding
 from tests.judge.test_stages import task
@@ -181,7 +191,7 @@ def test_a_case_from_its_inputs_to_its_result() -> None:
     assert run.report == '{"version": 1}' and run.result.dims == {"n": 100} and run.minimum_bytes == 800.0
     assert child.asked[0].startswith("call twice\nin x f32 0 400 ") and len(child.asked) == 1
     assert child.timeout == 4.0 and 0 < run.result.seconds < 100
-    assert not run.leaves_all and not child.stopped
+    assert not run.needs_no_kernel and not child.stopped
 
 
 def test_a_result_names_the_special_inputs_of_its_case() -> None:
@@ -255,11 +265,13 @@ def test_a_failing_reference_is_an_error_of_the_grader() -> None:
             ran(FakeChild(Done(0)), task(reference=reference))
 
 
-def test_leaves_all_detects_outputs_equal_to_their_start_values() -> None:
+def test_outputs_of_start_values_or_zeros_need_no_kernel() -> None:
     call = two_outputs().call(two_outputs().cases[0], "f32", 1)
     same, other = {"y": call.tensors["y"].double()}, {"y": call.tensors["y"].double() + 1}
-    assert leaves_all(call, same) and not leaves_all(call, other)
-    assert not leaves_all(call, {**same, "out": torch.zeros(100)})
+    assert needs_no_kernel(call, same) and not needs_no_kernel(call, other)
+    assert needs_no_kernel(call, {**same, "out": torch.zeros(100)})
+    assert not needs_no_kernel(call, {**same, "out": torch.eye(10)})
+    assert not needs_no_kernel(call, {**other, "out": torch.zeros(100)})
 
 
 def drawn_ahead(exercise: Exercise, enough: Any = lambda: False) -> tuple[list[Run], ExitStack]:
@@ -324,7 +336,7 @@ def test_plan() -> None:
     ]
     assert all(run.result.status == SKIPPED and run.result.seed == run.seed for run in runs)
     bare = Run(Case("a", n=3), "f32", 1, runs[0].result)
-    assert (bare.minimum_bytes, bare.operations, bare.counted, bare.leaves_all) == (0.0, None, False, False)
+    assert (bare.minimum_bytes, bare.operations, bare.counted, bare.needs_no_kernel) == (0.0, None, False, False)
     assert len({run.seed for run in runs}) == 4 and plan(exercise, exercise.runs(), 1, counted=True)[0].counted
     assert [run.seed for run in plan(exercise, exercise.runs(), seed=2)] != [run.seed for run in runs]
 
