@@ -4,10 +4,10 @@
 //   x: [rows, in]     x_scales: [rows, groups]     groups = ceil(in / 128)
 //   w: [out, in]      w_scales: [ceil(out / 128), groups]     y: [rows, out]
 //
-// A block computes 128 x 128 of y, two warpgroups 64 x 128 each. One adds its partial sums to its registers while the
-// other one's wgmma run. Two neighboring blocks are a cluster: they have the same columns, and each loads half of their
-// tile of w for both. If y has few tiles, clusters of eight blocks divide k instead, and add their sums through distributed
-// shared memory.
+// A block computes 192 x 128 of y, three warpgroups 64 x 128 each. One adds its partial sums to its registers while the
+// wgmma of the other two run: with only two warpgroups, the tensor cores wait for the additions. Two neighboring blocks
+// are a cluster: they have the same rows, and each loads half of their tile of x for both. If y has few tiles, blocks of
+// 128 x 128 form clusters of eight that divide k, and add their sums through distributed shared memory.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -18,12 +18,15 @@
 #include "llmk/tma.cuh"
 #include "llmk/wgmma.cuh"
 
-constexpr int kTile = 128;  // rows and columns of y per block, and values of k per stage
-constexpr int kTileBytes = kTile * kTile;
-constexpr int kStages = 6, kCluster = 2, kPanel = 8;
-constexpr int kStoreBytes = 8 * 2 * 2048;  // two staging buffers of 16 x 64 of y for each of eight warps
-constexpr int kSharedBytes = 1024 + kStages * 2 * kTileBytes + kStoreBytes + 2 * kStages * 8;
+constexpr int kTile = 128;                        // columns of y per block, and values of k per stage
+constexpr int kGroups = 3, kHigh = kGroups * 64;  // warpgroups that multiply; rows of y per block
+constexpr int kXBytes = kHigh * kTile, kTileBytes = kTile * kTile;
+constexpr int kStages = 4, kCluster = 2, kPanel = 8;
+constexpr int kStoreBytes = kGroups * 4 * 2 * 2048;  // two staging buffers of 16 x 64 of y for each warp
+constexpr int kSharedBytes = 1024 + kStages * (kXBytes + kTileBytes) + kStoreBytes + 2 * kStages * 8;
 
+// For the kernel with few tiles, which has tiles of 128 rows.
+constexpr int kPartStages = 6, kPartBytes = 1024 + kPartStages * (2 * kTileBytes + 2 * 8);
 constexpr int kParts = 8, kPitch = kTile + 4;  // parts of k; floats from row to row of the sums in shared memory
 
 // Multiply one group of k on the tensor cores, and add the results, times the scales of the thread's two rows, to the
@@ -47,72 +50,80 @@ __device__ __forceinline__ void add_group(float (&sums)[64], const unsigned char
 // The order of a cluster's tiles: panels of kPanel rows of tiles, each column by column, so that clusters share tiles
 // of w in L2.
 struct Walk {
-    int high, wide, index, stride;  // all count tiles of a cluster: 256 rows, 128 columns
+    int high, wide, index, stride;  // all count tiles of a cluster: 192 rows, 256 columns
 
     __device__ __forceinline__ bool valid() const { return index < high * wide; }
     __device__ __forceinline__ void next() { index += stride; }
     __device__ __forceinline__ void place(int& row, int& column) const {
         const int panel = index / (kPanel * wide), within = index % (kPanel * wide);
         const int rows_here = min(kPanel, high - panel * kPanel);
-        row = (panel * kPanel + within % rows_here) * kCluster * kTile;
-        column = within / rows_here * kTile;
+        row = (panel * kPanel + within % rows_here) * kHigh;
+        column = within / rows_here * kCluster * kTile;
     }
 };
 
-__global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(384, 1)
+__global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kGroups * 128 + 128, 1)
     block_gemm(const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap w_map,
                const __grid_constant__ CUtensorMap y_map, const float* __restrict__ x_scales,
-               const float* __restrict__ w_scales, int rows, int groups, int high, int wide) {
+               const float* __restrict__ w_scales, int rows, int groups, int high, int tiles_wide) {
     extern __shared__ unsigned char shared[];
     unsigned char* x_tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
-    unsigned char* w_tiles = x_tiles + kStages * kTileBytes;
+    unsigned char* w_tiles = x_tiles + kStages * kXBytes;
     unsigned char* stores = w_tiles + kStages * kTileBytes;
     uint64_t* full = reinterpret_cast<uint64_t*>(stores + kStoreBytes);
     uint64_t* empty = full + kStages;
 
     const int rank = blockIdx.x % kCluster;
-    Walk walk = {high, wide, static_cast<int>(blockIdx.x / kCluster), static_cast<int>(gridDim.x / kCluster)};
+    Walk walk = {high, (tiles_wide + kCluster - 1) / kCluster, static_cast<int>(blockIdx.x / kCluster),
+                 static_cast<int>(gridDim.x / kCluster)};
     llmk::Ring<kStages> ring;
     if (threadIdx.x < kStages) {
         llmk::mbarrier_init(full + threadIdx.x, 1);
-        llmk::mbarrier_init(empty + threadIdx.x, 2 * kCluster);
+        llmk::mbarrier_init(empty + threadIdx.x, kGroups * kCluster);
         llmk::fence_mbarrier_init();
     }
     llmk::cluster_sync();
 
     const int role = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
-    if (role == 2) {
-        llmk::setmaxnreg_dec<40>();
-        for (; threadIdx.x == 256 && walk.valid(); walk.next()) {
+    if (role == kGroups) {
+        llmk::setmaxnreg_dec<24>();
+        for (; threadIdx.x == kGroups * 128 && walk.valid(); walk.next()) {
             int row, column;
             walk.place(row, column);
             for (int group = 0; group < groups; ++group, ring.next()) {
-                const int half = rank * kTile / kCluster;  // first row of this block's half of the tile of w
+                const int half = rank * kHigh / kCluster;  // first row of this block's half of the tile of x
                 llmk::mbarrier_wait_parity(empty + ring.stage, ring.parity ^ 1);
-                llmk::mbarrier_arrive_expect_tx(full + ring.stage, 2 * kTileBytes);
-                llmk::tma_load(x_tiles + ring.stage * kTileBytes, &x_map, full + ring.stage, group * kTile,
-                               row + rank * kTile, 0);
-                llmk::tma_load_multicast(w_tiles + ring.stage * kTileBytes + half * kTile, &w_map, full + ring.stage,
-                                         group * kTile, column + half, 0, (1 << kCluster) - 1);
+                llmk::mbarrier_arrive_expect_tx(full + ring.stage, kXBytes + kTileBytes);
+                llmk::tma_load(w_tiles + ring.stage * kTileBytes, &w_map, full + ring.stage, group * kTile,
+                               column + rank * kTile, 0);
+                llmk::tma_load_multicast(x_tiles + ring.stage * kXBytes + half * kTile, &x_map, full + ring.stage,
+                                         group * kTile, row + half, 0, (1 << kCluster) - 1);
             }
         }
     } else {
-        llmk::setmaxnreg_inc<232>();
+        llmk::setmaxnreg_inc<160>();
         const int thread = threadIdx.x % 128, lane = thread % 32, warp = threadIdx.x / 32;
         for (; walk.valid(); walk.next()) {
             int row, column;
             walk.place(row, column);
-            row += rank * kTile + warp * 16;
-            // Load the scales of this thread's two rows, and of the block's columns.
+            row += warp * 16;
+            column += rank * kTile;
+            // The scales of this thread's two rows, and of the block's columns. Those of the next group are loaded while
+            // this one is multiplied.
             const float* upper = x_scales + static_cast<size_t>(min(row + lane / 4, rows - 1)) * groups;
             const float* lower = x_scales + static_cast<size_t>(min(row + lane / 4 + 8, rows - 1)) * groups;
-            const float* columns = w_scales + static_cast<size_t>(column / kTile) * groups;
+            const float* columns = w_scales + static_cast<size_t>(min(column / kTile, tiles_wide - 1)) * groups;
             float sums[64] = {};
+            float next[3] = {columns[0], upper[0], lower[0]};
             for (int group = 0; group < groups; ++group, ring.next()) {
-                const float scale = columns[group], of_upper = upper[group], of_lower = lower[group];
+                const float scale = next[0], of_upper = next[1], of_lower = next[2];
+                const int ahead = min(group + 1, groups - 1);
+                next[0] = columns[ahead];
+                next[1] = upper[ahead];
+                next[2] = lower[ahead];
                 llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
-                add_group(sums, x_tiles + ring.stage * kTileBytes + role * kTileBytes / 2,
-                          w_tiles + ring.stage * kTileBytes, scale * of_upper, scale * of_lower, [&] {
+                add_group(sums, x_tiles + ring.stage * kXBytes + role * 64 * kTile, w_tiles + ring.stage * kTileBytes,
+                          scale * of_upper, scale * of_lower, [&] {
                               if (thread < kCluster) llmk::mbarrier_arrive_cluster(empty + ring.stage, thread);
                           });
             }
@@ -136,10 +147,10 @@ __global__ void __cluster_dims__(kParts, 1, 1) __launch_bounds__(384, 1)
                  int rows, int out, int groups) {
     extern __shared__ unsigned char shared[];
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
-    uint64_t* full = reinterpret_cast<uint64_t*>(tiles + kStages * 2 * kTileBytes + kStoreBytes);
-    uint64_t* empty = full + kStages;
+    uint64_t* full = reinterpret_cast<uint64_t*>(tiles + kPartStages * 2 * kTileBytes);
+    uint64_t* empty = full + kPartStages;
     const int part = blockIdx.x % kParts, row0 = blockIdx.y * kTile, column0 = blockIdx.x / kParts * kTile;
-    if (threadIdx.x < kStages) {
+    if (threadIdx.x < kPartStages) {
         llmk::mbarrier_init(full + threadIdx.x, 1);
         llmk::mbarrier_init(empty + threadIdx.x, 2);
         llmk::fence_mbarrier_init();
@@ -147,7 +158,7 @@ __global__ void __cluster_dims__(kParts, 1, 1) __launch_bounds__(384, 1)
     __syncthreads();
 
     const int role = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
-    llmk::Ring<kStages> ring;
+    llmk::Ring<kPartStages> ring;
     float sums[64] = {};
     const int thread = threadIdx.x % 128, own_row = role * 64 + thread / 32 * 16 + thread % 32 / 4;
     if (role == 2) {
@@ -214,21 +225,20 @@ extern "C" void fp8_block_gemm(const unsigned char* x, const unsigned char* w, c
     const bool divided = tiles_wide * tiles_high * 4 <= sms && groups >= 2 * kParts;
 
     CUtensorMap x_map, w_map, y_map;
-    if (llmk::make_tensor_map_u8(&x_map, x, in_features, rows, kTile) != cudaSuccess ||
-        llmk::make_tensor_map_u8(&w_map, w, in_features, out_features, divided ? kTile : kTile / kCluster) !=
-            cudaSuccess ||
+    if (llmk::make_tensor_map_u8(&x_map, x, in_features, rows, divided ? kTile : kHigh / kCluster) != cudaSuccess ||
+        llmk::make_tensor_map_u8(&w_map, w, in_features, out_features, kTile) != cudaSuccess ||
         llmk::make_tensor_map(&y_map, y, out_features, rows, 1, out_features, 8, 16) != cudaSuccess) {
         return;
     }
     if (divided) {
-        cudaFuncSetAttribute(divided_gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-        divided_gemm<<<dim3(tiles_wide * kParts, tiles_high), 384, kSharedBytes, stream>>>(
+        cudaFuncSetAttribute(divided_gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, kPartBytes);
+        divided_gemm<<<dim3(tiles_wide * kParts, tiles_high), 384, kPartBytes, stream>>>(
             x_map, w_map, y, x_scales, w_scales, rows, out_features, groups);
         return;
     }
-    const int high = (tiles_high + kCluster - 1) / kCluster, tiles = high * tiles_wide;
+    const int high = (rows + kHigh - 1) / kHigh, tiles = high * ((tiles_wide + kCluster - 1) / kCluster);
     const int clusters = tiles < sms / kCluster ? tiles : sms / kCluster;
     cudaFuncSetAttribute(block_gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-    block_gemm<<<clusters * kCluster, 384, kSharedBytes, stream>>>(x_map, w_map, y_map, x_scales, w_scales, rows,
-                                                                   groups, high, tiles_wide);
+    block_gemm<<<clusters * kCluster, kGroups * 128 + 128, kSharedBytes, stream>>>(
+        x_map, w_map, y_map, x_scales, w_scales, rows, groups, high, tiles_wide);
 }

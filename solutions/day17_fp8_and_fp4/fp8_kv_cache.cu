@@ -6,20 +6,51 @@
 //   parts: [splits, batch * heads, head_dim + 2], for each part of the keys its output, its maximum and its sum
 //
 // A block handles one sequence, one key head with up to eight query heads, and a part of the keys. A warp handles 16
-// keys at a time with mma.sync in bf16, which represents every e4m3 number. The queries are operand A, in rows 0 to 7.
-// Scales of keys multiply scores, scales of values multiply probabilities, so the 8-bit numbers are converted and
-// nothing more.
+// keys per step with mma.sync in bf16, which represents every e4m3 number. Each warp has its own queue in shared memory,
+// filled by cp.async: two steps are being copied while one is in use, so that many loads are in flight. Scales of keys
+// multiply scores, scales of values multiply probabilities, so the 8-bit numbers are converted and nothing more.
 //
-// mma.sync adds over 16 columns of a key, and its result has 8 columns. For heads of 4 or 8 columns one mma.sync is
-// enough. Lanes without columns of a key pass zeros. For heads of 4 columns, columns 4 to 7 of the result are not used.
+// combine_parts expects the parts of a query head next to each other, so the kernel divides `parts` into part_out
+// [batch * heads, splits, head_dim] and part_stats [batch * heads, splits, 2].
+//
+// For ldmatrix two bytes are one element. Without transposition a lane receives four neighboring bytes of a key. With
+// transposition it receives, for two keys, the same two neighboring bytes of their values.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-#include "llmk/mma.cuh"
+#include <algorithm>
 
-constexpr int kWarps = 4, kKeys = 16, kGroup = 8;
+#include "llmk/decode.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/swizzle.cuh"
+
+constexpr int kWarps = 4, kKeys = 16, kGroup = 8, kStages = 3;
 constexpr float kLargest = 448.0f;
+
+// Shared memory of a warp for heads of HEAD_DIM columns: for each of kStages steps 16 keys, 16 values and their scales.
+// Narrow heads are padded with zeros to 16 columns.
+template <int HEAD_DIM>
+struct Queue {
+    static constexpr int kColumns = HEAD_DIM < 16 ? 16 : HEAD_DIM;
+    static constexpr int kTile = kKeys * kColumns;              // bytes of the keys, or of the values
+    static constexpr int kStep = 2 * kTile + 2 * kKeys * 4;     // bytes of a step: keys, values, scales
+    static constexpr int kBytes = kStages * kStep;              // of a warp
+    static constexpr int kPitch = kColumns + 4;                 // floats from row to row of the sums at the end
+    static constexpr int kRow = HEAD_DIM < 16 ? HEAD_DIM : 16;  // bytes that one cp.async copies
+    static constexpr int kCopies = kKeys * HEAD_DIM / kRow;     // copies of 16 keys
+    static_assert(kGroup * kPitch * 4 <= kBytes, "the sums of a warp fit into its queue");
+
+    // Return the offset in bytes of a 16-byte chunk of a row.
+    static __device__ __forceinline__ int offset(int row, int chunk) {
+        if constexpr (HEAD_DIM < 16) {
+            return row * 16;
+        } else {
+            return 2 * llmk::Swizzle<kColumns / 2>::offset(row, chunk * 8);
+        }
+    }
+};
 
 // Convert bytes 0 and 2 of a word from e4m3 to bf16. Exponent and mantissa, shifted by 4, are those of a bf16 that is
 // 2^120 times too small, also for subnormals, so a multiplication corrects them. For bytes 1 and 3 pass word >> 8.
@@ -52,199 +83,218 @@ __device__ __forceinline__ void append(const __nv_bfloat16* from, unsigned char*
     if (lane == 0) *scale = amax / kLargest;
 }
 
-// Load BYTES bytes (1, 4, 8 or 16) of a row as words.
-template <int BYTES>
-__device__ __forceinline__ void load_words(unsigned (&words)[(BYTES + 3) / 4], const unsigned char* from) {
-    if constexpr (BYTES == 16) {
-        const uint4 all = *reinterpret_cast<const uint4*>(from);
-        words[0] = all.x;
-        words[1] = all.y;
-        words[2] = all.z;
-        words[3] = all.w;
-    } else if constexpr (BYTES == 8) {
-        const uint2 all = *reinterpret_cast<const uint2*>(from);
-        words[0] = all.x;
-        words[1] = all.y;
-    } else {
-        words[0] = BYTES == 4 ? *reinterpret_cast<const unsigned*>(from) : *from;
-    }
-}
-
 template <int HEAD_DIM>
-__global__ void __launch_bounds__(kWarps * 32)
+__global__ void __launch_bounds__(kWarps * 32, 4)
     decode_kernel(const __nv_bfloat16* __restrict__ q, const __nv_bfloat16* __restrict__ k_new,
                   const __nv_bfloat16* __restrict__ v_new, const int* __restrict__ lengths, unsigned char* k_cache,
-                  unsigned char* v_cache, float* k_scales, float* v_scales, float* parts, __nv_bfloat16* out, int heads,
-                  int kv_heads, int max_length, int splits, float scale) {
-    constexpr bool kNarrow = HEAD_DIM < 16;
-    constexpr int kPieces = kNarrow ? 1 : HEAD_DIM / 64, kWords = kNarrow ? 1 : 4;  // per lane: pieces of a key; words
-    constexpr int kWide = kNarrow ? 1 : HEAD_DIM / 8;                               // bytes of a value per lane
-    __shared__ float shared_out[kWarps][kGroup][8 * kWide], shared_max[kWarps][kGroup], shared_sum[kWarps][kGroup];
+                  unsigned char* v_cache, float* k_scales, float* v_scales, float* part_out, float2* part_stats,
+                  __nv_bfloat16* out, int heads, int kv_heads, int max_length, int splits, float scale) {
+    using Own = Queue<HEAD_DIM>;
+    constexpr int kChunks = Own::kColumns / 16;  // 16-byte chunks of a key
+    extern __shared__ uint4 shared[];
+    __shared__ float2 stats[kWarps][kGroup];
 
     const int kv_head = blockIdx.x, sequence = blockIdx.y, split = blockIdx.z, group = heads / kv_heads;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const bool key_exists = !kNarrow || 4 * t < HEAD_DIM;  // this lane has columns of a key
-    const int value_column = HEAD_DIM < 8 ? g % HEAD_DIM : g * kWide;
     const size_t own = static_cast<size_t>(sequence) * kv_heads + kv_head;
-    unsigned char* keys = k_cache + own * max_length * HEAD_DIM;
-    unsigned char* values = v_cache + own * max_length * HEAD_DIM;
-    const int length = lengths[sequence], total = length + 1;
-    const int each = ((total + splits - 1) / splits + kKeys - 1) / kKeys * kKeys;
-    const int begin = split * each, end = min(total, begin + each);
+    const int length = lengths[sequence], part = llmk::keys_per_part(length + 1, splits);
+    const long long start = static_cast<long long>(split) * part;
+    if (start > length) return;  // the part is empty: the combining kernel skips it
+    const int begin = static_cast<int>(start), end = min(length + 1, begin + part);
 
-    if (begin <= length && length < begin + each) {  // only this block reads the new token
+    if (end == length + 1) {  // only this block reads the new token
         const size_t place = own * max_length + length;
         if (warp == 0) append<HEAD_DIM>(k_new + own * HEAD_DIM, k_cache + place * HEAD_DIM, k_scales + place);
         if (warp == 1) append<HEAD_DIM>(v_new + own * HEAD_DIM, v_cache + place * HEAD_DIM, v_scales + place);
         __syncthreads();
     }
 
-    // Load the queries in the order in which a lane unpacks a key: bytes 0 and 2 of a word, then bytes 1 and 3.
-    unsigned queries[kPieces * kWords][2] = {};
-    if (g < group && key_exists) {
+    char* queue = reinterpret_cast<char*>(shared) + warp * Own::kBytes;
+    if constexpr (HEAD_DIM < 16) {  // the padding
+        for (int i = lane; i < Own::kBytes / 16; i += 32) reinterpret_cast<uint4*>(queue)[i] = make_uint4(0, 0, 0, 0);
+        __syncwarp();
+    }
+    const int first_key = begin + warp * kKeys, steps = (end - begin + kWarps * kKeys - 1) / (kWarps * kKeys);
+    auto fetch = [&](int step) {  // start the copies of a step; keys past the end become zeros and are not read
+        char* to = queue + step % kStages * Own::kStep;
+        const int first = first_key + step * kWarps * kKeys;
+        const size_t place = own * max_length + first;
+#pragma unroll
+        for (int i = lane; i < Own::kCopies; i += 32) {
+            const int row = i / (HEAD_DIM / Own::kRow), chunk = i % (HEAD_DIM / Own::kRow);
+            const size_t from = (place + row) * HEAD_DIM + chunk * Own::kRow;
+            const int missing = first + row < end ? 0 : Own::kRow;
+            __pipeline_memcpy_async(to + Own::offset(row, chunk), k_cache + from, Own::kRow, missing);
+            __pipeline_memcpy_async(to + Own::kTile + Own::offset(row, chunk), v_cache + from, Own::kRow, missing);
+        }
+        const float* scales = lane < kKeys ? k_scales : v_scales;
+        const int row = lane % kKeys;
+        __pipeline_memcpy_async(to + 2 * Own::kTile + lane * 4, scales + place + row, 4, first + row < end ? 0 : 4);
+    };
+    for (int step = 0; step < kStages - 1; ++step) {
+        if (step < steps) fetch(step);
+        __pipeline_commit();
+    }
+
+    // The queries are rows 0 to 7 of operand A, in the order in which a lane unpacks four bytes of a key: bytes 0 and 2,
+    // then bytes 1 and 3.
+    unsigned queries[kChunks][2] = {};
+    if (g < group && 4 * t < HEAD_DIM) {
         const __nv_bfloat16* row = q + (static_cast<size_t>(sequence) * heads + kv_head * group + g) * HEAD_DIM;
 #pragma unroll
-        for (int i = 0; i < kPieces * kWords; ++i) {
-            const uint2 four = *reinterpret_cast<const uint2*>(row + i / kWords * 64 + t * 4 * kWords + i % kWords * 4);
-            queries[i][0] = __byte_perm(four.x, four.y, 0x5410);
-            queries[i][1] = __byte_perm(four.x, four.y, 0x7632);
+        for (int c = 0; c < kChunks; ++c) {
+            const uint2 four = *reinterpret_cast<const uint2*>(row + c * 16 + t * 4);
+            queries[c][0] = __byte_perm(four.x, four.y, 0x5410);
+            queries[c][1] = __byte_perm(four.x, four.y, 0x7632);
         }
     }
 
-    float sums[kWide][4] = {}, maximum = -INFINITY, denominator = 0.0f;  // the results of query g
-    const float to_log2 = scale * 1.4426950408889634f;
-    for (int first = begin + warp * kKeys; first < end; first += kWarps * kKeys) {
-        unsigned own_values[4][(kWide + 3) / 4];
+    // sums[c]: columns 16 c + 2 g (elements 0, 1) and the next one (2, 3), each for queries 2 t and 2 t + 1.
+    // maximum, denominator: of query g; denominator only over this lane's keys.
+    float sums[kChunks][4] = {}, maximum = -INFINITY, denominator = 0.0f;
+    const float to_log2 = scale * llmk::kLog2E;
+    for (int step = 0; step < steps; ++step) {
+        __pipeline_wait_prior(kStages - 2);
+        __syncwarp();  // all lanes' copies are visible, and all lanes have used the previous step
+        if (step + kStages - 1 < steps) fetch(step + kStages - 1);
+        __pipeline_commit();
+        const char* tile = queue + step % kStages * Own::kStep;
+        const float* scales = reinterpret_cast<const float*>(tile + 2 * Own::kTile);
+        const int left = end - first_key - step * kWarps * kKeys;  // keys that exist
+
+        float scores[2][4] = {};  // query g with keys 2 t, 2 t + 1, and 8 further; elements 2 and 3 are padding
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {  // keys 2 t, 2 t + 1, 2 t + 8, 2 t + 9; past the end, the last key
-            const int key = min(first + 2 * t + i % 2 + i / 2 * 8, end - 1);
-            load_words<kWide>(own_values[i], values + static_cast<size_t>(key) * HEAD_DIM + value_column);
-        }
-        float scores[2][4] = {};
+        for (int c = 0; c < kChunks; c += 2) {
+            unsigned words[4];  // four bytes of keys g and g + 8 in chunk c, then in chunk c + 1
+            llmk::ldmatrix_x4(words,
+                              reinterpret_cast<const __nv_bfloat16*>(tile + Own::offset(lane % 16, c + lane / 16)));
 #pragma unroll
-        for (int tile = 0; tile < 2; ++tile) {
-            const unsigned char* key = keys + static_cast<size_t>(min(first + 8 * tile + g, end - 1)) * HEAD_DIM;
-#pragma unroll
-            for (int piece = 0; piece < kPieces; ++piece) {
-                unsigned words[kWords] = {};
-                if (key_exists) load_words<4 * kWords>(words, key + piece * 64 + t * 4 * kWords);
-#pragma unroll
-                for (int i = 0; i < kWords; ++i) {
-                    const unsigned a[4] = {queries[piece * kWords + i][0], 0, queries[piece * kWords + i][1], 0};
-                    llmk::mma_m16n8k16<__nv_bfloat16>(scores[tile], a, bf16_pair(words[i]), bf16_pair(words[i] >> 8));
-                }
+            for (int i = 0; i < 4 && c + i / 2 < kChunks; ++i) {
+                const unsigned a[4] = {queries[c + i / 2][0], 0, queries[c + i / 2][1], 0};
+                llmk::mma_m16n8k16<__nv_bfloat16>(scores[i % 2], a, bf16_pair(words[i]), bf16_pair(words[i] >> 8));
             }
         }
 
-        float value_scale[2][2], most = maximum;
+        float most = maximum;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const int key = first + i / 2 * 8 + 2 * t + i % 2;
-            const size_t place = own * max_length + min(key, end - 1);
+            const int key = i / 2 * 8 + 2 * t + i % 2;
             float& score = scores[i / 2][i % 2];
-            score = key < end ? score * (to_log2 * k_scales[place]) : -INFINITY;
-            value_scale[i / 2][i % 2] = v_scales[place];
+            score = key < left ? score * (to_log2 * scales[key]) : -INFINITY;
             most = fmaxf(most, score);
         }
-        most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, 1));
-        most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, 2));
-        const float correction = exp2f(maximum - most);  // 0 for the first keys
+        most = llmk::warp_max<4>(most);
+        const float base = llmk::finite_max_or_zero(most);  // a warp may have no key
+        const float correction = exp2f(maximum - base);     // 0 for the first keys
         maximum = most;
+        unsigned probabilities[2];
         denominator *= correction;
 #pragma unroll
-        for (int i = 0; i < kWide; ++i) {
-            sums[i][0] *= correction;
-            sums[i][1] *= correction;
-        }
-        unsigned probabilities[4] = {};
-#pragma unroll
-        for (int tile = 0; tile < 2; ++tile) {
-            const float p0 = exp2f(scores[tile][0] - most), p1 = exp2f(scores[tile][1] - most);
+        for (int i = 0; i < 2; ++i) {
+            const int key = i * 8 + 2 * t;
+            const float p0 = exp2f(scores[i][0] - base), p1 = exp2f(scores[i][1] - base);
             denominator += p0 + p1;
-            probabilities[2 * tile] =
-                llmk::pack_pair<__nv_bfloat16>(p0 * value_scale[tile][0], p1 * value_scale[tile][1]);
+            probabilities[i] = llmk::pack_pair<__nv_bfloat16>(p0 * scales[kKeys + key], p1 * scales[kKeys + key + 1]);
         }
+        if (__any_sync(llmk::kAllLanes, correction != 1.0f)) {  // a new maximum is rare after the first steps
+            const float even = __shfl_sync(llmk::kAllLanes, correction, 8 * t);
+            const float odd = __shfl_sync(llmk::kAllLanes, correction, 8 * t + 4);
 #pragma unroll
-        for (int i = 0; i < kWide; ++i) {  // column g of the i-th tile is column g * kWide + i of the head
-            const unsigned select = i % 4 < 2 ? 0x5410 : 0x7632;
-            const unsigned upper = __byte_perm(own_values[0][i / 4], own_values[1][i / 4], select);
-            const unsigned lower = __byte_perm(own_values[2][i / 4], own_values[3][i / 4], select);
-            llmk::mma_m16n8k16<__nv_bfloat16>(sums[i], probabilities, bf16_pair(upper >> (i % 2 * 8)),
-                                              bf16_pair(lower >> (i % 2 * 8)));
+            for (int c = 0; c < kChunks; ++c) {
+#pragma unroll
+                for (int e = 0; e < 4; ++e) sums[c][e] *= e % 2 == 0 ? even : odd;
+            }
+        }
+        // The values, transposed, are operand A: its rows are columns of the head, and its columns keys.
+#pragma unroll
+        for (int c = 0; c < kChunks; c += 2) {
+            unsigned words[4];  // two bytes of keys 2 t and 2 t + 1, then of keys 8 further, in chunk c; then in c + 1
+            llmk::ldmatrix_x4_trans(words, reinterpret_cast<const __nv_bfloat16*>(
+                                               tile + Own::kTile + Own::offset(lane % 16, c + lane / 16)));
+#pragma unroll
+            for (int i = 0; i < 2 && c + i < kChunks; ++i) {
+                const unsigned a[4] = {bf16_pair(words[2 * i]), bf16_pair(words[2 * i] >> 8),
+                                       bf16_pair(words[2 * i + 1]), bf16_pair(words[2 * i + 1] >> 8)};
+                llmk::mma_m16n8k16<__nv_bfloat16>(sums[c + i], a, probabilities[0], probabilities[1]);
+            }
         }
     }
+    llmk::griddepcontrol_launch_dependents();
 
-    // Combine the results of the warps. Lane (g, t) holds columns 2 t and 2 t + 1 of each tile, for query g.
-    denominator += __shfl_xor_sync(0xffffffff, denominator, 1);
-    denominator += __shfl_xor_sync(0xffffffff, denominator, 2);
-    if (t == 0) {
-        shared_max[warp][g] = maximum;
-        shared_sum[warp][g] = denominator;
-    }
+    // Combine the results of the warps.
+    denominator = llmk::warp_sum<4>(denominator);
+    if (t == 0) stats[warp][g] = make_float2(maximum, denominator);
+    __syncwarp();  // no lane reads the queue any longer
+    float* all = reinterpret_cast<float*>(queue);
 #pragma unroll
-    for (int i = 0; i < kWide; ++i) {
-        shared_out[warp][g][2 * t * kWide + i] = sums[i][0];
-        shared_out[warp][g][(2 * t + 1) * kWide + i] = sums[i][1];
+    for (int c = 0; c < kChunks; ++c) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            all[(2 * t + e % 2) * Own::kPitch + c * 16 + 2 * g + e / 2] = sums[c][e];
+        }
     }
     __syncthreads();
     for (int i = threadIdx.x; i < group * HEAD_DIM; i += kWarps * 32) {
         const int query = i / HEAD_DIM, column = i % HEAD_DIM;
         float most = -INFINITY, weight = 0.0f, sum = 0.0f;
 #pragma unroll
-        for (int part = 0; part < kWarps; ++part) most = fmaxf(most, shared_max[part][query]);
+        for (int w = 0; w < kWarps; ++w) most = fmaxf(most, stats[w][query].x);
 #pragma unroll
-        for (int part = 0; part < kWarps; ++part) {
-            const float factor = most == -INFINITY ? 0.0f : exp2f(shared_max[part][query] - most);
-            weight += factor * shared_sum[part][query];
-            sum += factor * shared_out[part][query][column];
+        for (int w = 0; w < kWarps; ++w) {
+            const float factor = exp2f(stats[w][query].x - most);  // 0 for a warp without keys
+            const float* from = reinterpret_cast<const float*>(reinterpret_cast<const char*>(shared) + w * Own::kBytes);
+            weight += factor * stats[w][query].y;
+            sum += factor * from[query * Own::kPitch + column];
         }
         const size_t head = static_cast<size_t>(sequence) * heads + kv_head * group + query;
         if (splits == 1) {
             out[head * HEAD_DIM + column] = __float2bfloat16(sum / weight);
         } else {
-            float* part = parts + (static_cast<size_t>(split) * gridDim.y * heads + head) * (HEAD_DIM + 2);
-            part[column] = sum;
-            if (column == 0) {
-                part[HEAD_DIM] = most;
-                part[HEAD_DIM + 1] = weight;
-            }
+            part_out[(head * splits + split) * HEAD_DIM + column] = sum;
+            if (column == 0) part_stats[head * splits + split] = make_float2(most, weight);
         }
     }
 }
 
-// Combine the parts of the keys. A block handles one query head, with kTeams threads per element: each reads every
-// kTeams-th part, so that few parts are read one after another.
-constexpr int kTeams = 8;
+// Combine the parts of each query head. No __restrict__ on the inputs: it would let the compiler move the reads of the
+// parts before griddepcontrol_wait, where they are not complete.
+__global__ void __launch_bounds__(llmk::kCombineThreads)
+    combine(const float* part_out, const float2* part_stats, const int* lengths, __nv_bfloat16* out, int heads,
+            int head_dim, int splits) {
+    const size_t head = blockIdx.x;
+    const int total = lengths[blockIdx.x / heads] + 1, part = llmk::keys_per_part(total, splits);
+    llmk::griddepcontrol_wait();
+    llmk::combine_parts(part_out + head * splits * head_dim, part_stats + head * splits, (total + part - 1) / part,
+                        out + head * head_dim, head_dim);
+}
 
-template <int DIM>
-__global__ void combine(const float* __restrict__ parts, __nv_bfloat16* __restrict__ out, int splits) {
-    __shared__ float mosts[kTeams], weights[kTeams], sums[kTeams][DIM];
-    const size_t stride = static_cast<size_t>(gridDim.x) * (DIM + 2);
-    const float* part = parts + static_cast<size_t>(blockIdx.x) * (DIM + 2);
-    const int team = threadIdx.y, column = threadIdx.x;
-    float most = -INFINITY, weight = 0.0f, sum = 0.0f;
-#pragma unroll 8
-    for (int split = team; split < splits; split += kTeams) most = fmaxf(most, part[split * stride + DIM]);
-#pragma unroll 8
-    for (int split = team; split < splits; split += kTeams) {
-        const float factor = most == -INFINITY ? 0.0f : exp2f(part[split * stride + DIM] - most);
-        weight += factor * part[split * stride + DIM + 1];
-        sum += factor * part[split * stride + column];
-    }
-    if (column == 0) mosts[team] = most, weights[team] = weight;
-    sums[team][column] = sum;
-    __syncthreads();
-    if (team > 0) return;
-#pragma unroll
-    for (int i = 0; i < kTeams; ++i) most = fmaxf(most, mosts[i]);
-    weight = sum = 0.0f;
-#pragma unroll
-    for (int i = 0; i < kTeams; ++i) {
-        const float factor = exp2f(mosts[i] - most);  // 0 for a team without parts
-        weight += factor * weights[i];
-        sum += factor * sums[i][column];
-    }
-    out[static_cast<size_t>(blockIdx.x) * DIM + column] = __float2bfloat16(sum / weight);
+// Return the number of parts into which the keys of a sequence are divided, at most `splits`: as many as there are
+// blocks that can run at the same time. More parts would only be more sums to combine.
+int parts_that_run_at_once(const void* kernel, int bytes, int blocks, int splits) {
+    int device = 0, sms = 0, per_sm = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, kernel, kWarps * 32, bytes);
+    return std::max(1, std::min(splits, sms * per_sm / blocks));
+}
+
+template <int HEAD_DIM>
+void launch(const __nv_bfloat16* q, const __nv_bfloat16* k_new, const __nv_bfloat16* v_new, const int* lengths,
+            unsigned char* k_cache, unsigned char* v_cache, float* k_scales, float* v_scales, float* parts,
+            __nv_bfloat16* out, int batch, int heads, int kv_heads, int max_length, int most_splits, float scale,
+            cudaStream_t stream) {
+    constexpr int kBytes = kWarps * Queue<HEAD_DIM>::kBytes;
+    const auto kernel = decode_kernel<HEAD_DIM>;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+    const int splits =
+        parts_that_run_at_once(reinterpret_cast<const void*>(kernel), kBytes, batch * kv_heads, most_splits);
+    float2* part_stats = reinterpret_cast<float2*>(parts + static_cast<size_t>(batch) * heads * splits * HEAD_DIM);
+    kernel<<<dim3(kv_heads, batch, splits), kWarps * 32, kBytes, stream>>>(q, k_new, v_new, lengths, k_cache, v_cache,
+                                                                           k_scales, v_scales, parts, part_stats, out,
+                                                                           heads, kv_heads, max_length, splits, scale);
+    if (splits == 1) return;
+    llmk::launch_dependent(combine, batch * heads, llmk::kCombineThreads, stream, parts, part_stats, lengths, out,
+                           heads, HEAD_DIM, splits);
 }
 
 extern "C" void fp8_kv_cache(const __nv_bfloat16* q, const __nv_bfloat16* k_new, const __nv_bfloat16* v_new,
@@ -252,17 +302,10 @@ extern "C" void fp8_kv_cache(const __nv_bfloat16* q, const __nv_bfloat16* k_new,
                              float* v_scales, float* parts, __nv_bfloat16* out, int batch, int heads, int kv_heads,
                              int head_dim, int max_length, int splits, float scale, cudaStream_t stream) {
     if (batch == 0) return;
-    auto* kernel = head_dim == 4    ? decode_kernel<4>
-                   : head_dim == 8  ? decode_kernel<8>
-                   : head_dim == 64 ? decode_kernel<64>
-                                    : decode_kernel<128>;
-    kernel<<<dim3(kv_heads, batch, splits), kWarps * 32, 0, stream>>>(q, k_new, v_new, lengths, k_cache, v_cache,
-                                                                      k_scales, v_scales, parts, out, heads, kv_heads,
-                                                                      max_length, splits, scale);
-    if (splits == 1) return;
-    const auto combine_kernel = head_dim == 4    ? combine<4>
-                                : head_dim == 8  ? combine<8>
-                                : head_dim == 64 ? combine<64>
-                                                 : combine<128>;
-    combine_kernel<<<batch * heads, dim3(head_dim, kTeams), 0, stream>>>(parts, out, splits);
+    const auto launch_for = head_dim == 4    ? launch<4>
+                            : head_dim == 8  ? launch<8>
+                            : head_dim == 64 ? launch<64>
+                                             : launch<128>;
+    launch_for(q, k_new, v_new, lengths, k_cache, v_cache, k_scales, v_scales, parts, out, batch, heads, kv_heads,
+               max_length, splits, scale, stream);
 }
