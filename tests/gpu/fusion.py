@@ -2,8 +2,8 @@
 
 ``python -m tests.gpu.fusion [--record]`` times both sides at each size, measures their DRAM and L2 traffic with Nsight
 Compute, counts their traffic on the simulator, and prints a table. With ``--record`` it also writes
-lessons/day05_fusion/fusion_h200.json, which the lesson shows. ``--again`` updates the simulator's counts of this record,
-and needs no GPU.
+lessons/day05_fusion/fusion_h200.json, which the lesson shows. ``--again`` updates the simulator's counts of this
+record, and needs no GPU.
 """
 
 from __future__ import annotations
