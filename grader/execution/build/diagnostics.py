@@ -311,6 +311,9 @@ _UNDECLARED = re.compile(
     r"'(\w+)' (?:was not declared|has not been declared|does not name a type)|"
     r"(?:undeclared identifier|unknown type name) '(\w+)'|identifier \"(\w+)\" is undefined"
 )
+_OF_VECTORS = re.compile(
+    r"(?:no match for 'operator|invalid operands to binary expression).*'(?:const )?((?:float|double|u?int)[234])['&]"
+)
 _HEADERS = {
     r"(__)?half2?|__\w+2half\w*|__half\w+": "cuda_fp16.h",
     r"(__)?nv_bfloat162?|__\w*bfloat16\w*": "cuda_bf16.h",
@@ -328,9 +331,12 @@ def _advice(error: CompilerMessage, simulated: bool) -> str:
     if re.fullmatch(r"__shfl(_up|_down|_xor)?|__(ballot|any|all)", unknown):
         return f"GPUs since Volta have no {unknown}: write {unknown}_sync(0xffffffff, ...) for all 32 lanes."
     if re.search(r"ambiguous|more than one operator", error.message) and re.search(
-        r"operator.*(__half|__nv_bfloat16)", error.message
+        r"(operator|overloaded '\w+\().*(__half|__nv_bfloat16)", error.message
     ):
         return "Convert the half-precision number first: static_cast<float>(x)."
+    if vector := _OF_VECTORS.match(error.message):
+        kind = vector[1]
+        return f"CUDA has no operators for {kind}. Use the members: make_{kind}(a.x + b.x, a.y + b.y, ...)."
     if error.source_line.startswith("```"):
         return "Remove the lines that begin with ```: they are Markdown."
     if advice := _advice_on_python(error, unknown):

@@ -255,6 +255,11 @@ HINTS = [
     ("'__shfl_xor' was not declared in this scope; did you mean '__floor'?", "write __shfl_xor_sync(0xffffffff, ...)"),
     ("ambiguous overload for 'operator-' (operand types are 'const __half' and 'float')", "static_cast<float>(x)"),
     ("use of overloaded operator '-' is ambiguous (with operand types '__nv_bfloat16' and 'float')", "<float>(x)"),
+    ("call of overloaded 'max(__half&, __half&)' is ambiguous", "static_cast<float>(x)"),
+    ("call of overloaded 'exp(__nv_bfloat16)' is ambiguous", "static_cast<float>(x)"),
+    ("no match for 'operator+' (operand types are 'const float4' and 'const float4')", "make_float4(a.x + b.x"),
+    ("no match for 'operator*=' (operand types are 'uint2' and 'int')", "make_uint2(a.x + b.x"),
+    ("invalid operands to binary expression ('float' and 'double2')", "make_double2(a.x + b.x"),
 ]
 
 
@@ -264,7 +269,13 @@ def test_usual_mistakes_have_a_hint(message: str, hint: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "message", ["'zero' was not declared in this scope", "ambiguous overload for 'operator-' (operand types are 'A')"]
+    "message",
+    [
+        "'zero' was not declared in this scope",
+        "ambiguous overload for 'operator-' (operand types are 'A')",
+        "call of overloaded 'max(int&, float&)' is ambiguous",
+        "no match for 'operator+' (operand types are 'float4x4' and 'Sum')",
+    ],
 )
 def test_other_mistakes_have_none(message: str) -> None:
     assert explain(f"relu.cu:4:5: error: {message}\n", PATH, SOURCE, None, GXX).hint == ""
