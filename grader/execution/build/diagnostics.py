@@ -298,6 +298,7 @@ def _clean(text: str) -> str:
     text = re.sub(r"\bsim_type_(\w+)", r"the type of \1", text)
     text = re.sub(r"\bsim_(?:local|math)_(\w+)", r"\1", text)
     text = re.sub(r"\s*\[-[\w=,-]+\]$", "", text)
+    text = text.replace(" (detected during:)", "")  # the list of instantiations that follows is not read
     text = re.sub(r"^there are no arguments to ('\w+') that depend on .*", r"\1 was not declared in this scope", text)
     if text.startswith("no matching function for call to '"):
         text = re.sub(r"\bconst ([\w ]+)&|(?: const)?&", r"\1", text)  # sim::launch passes constant references
@@ -337,6 +338,11 @@ def _advice(error: CompilerMessage, simulated: bool) -> str:
     if vector := _OF_VECTORS.match(error.message):
         kind = vector[1]
         return f"CUDA has no operators for {kind}. Use the members: make_{kind}(a.x + b.x, a.y + b.y, ...)."
+    if "declaration is incompatible with previous" in error.message and "extern __shared__" in error.source_line:
+        return (
+            "An extern __shared__ array of one name has one type in the whole file, also in a template. Declare bytes "
+            "and cast: extern __shared__ __align__(16) unsigned char bytes[]; T* x = reinterpret_cast<T*>(bytes);"
+        )
     if error.source_line.startswith("```"):
         return "Remove the lines that begin with ```: they are Markdown."
     if advice := _advice_on_python(error, unknown):

@@ -281,6 +281,17 @@ def test_other_mistakes_have_none(message: str) -> None:
     assert explain(f"relu.cu:4:5: error: {message}\n", PATH, SOURCE, None, GXX).hint == ""
 
 
+def test_a_dynamic_shared_array_of_two_types() -> None:
+    source = "template <typename T>\n__global__ void f(T* x) {\n    extern __shared__ T row[];\n}\n"
+    message = 'declaration is incompatible with previous "row" (declared at line 3)'
+    output = f"relu.cu(3): error: {message}\n      extern __shared__ T row[];\n                          ^\n"
+    output += '          detected during:\n            instantiation of "void f(T *) [with T=float]" at line 9\n'
+    problem = explain(output, PATH, source, None, GXX)
+    assert problem.diagnostics[0].message == message and "reinterpret_cast<T*>(bytes)" in problem.hint
+    other = output.replace("extern __shared__ T", "T")
+    assert not explain(other, PATH, source.replace("extern __shared__ T", "T"), None, GXX).hint
+
+
 def test_a_fence_of_markdown_is_recognized() -> None:
     problem = explain("relu.cu:1:1: error: stray '`' in program\n", PATH, f"```cpp\n{SOURCE}```\n", None, GXX)
     assert "stray '`' in program" in problem.message and "Markdown" in problem.hint
