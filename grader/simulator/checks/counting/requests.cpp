@@ -73,18 +73,19 @@ void gather(const Rows& rows, unsigned k, Request& request) {
     }
 }
 
-void count_log(AccessSite& site, RequestLog& log) {
+// EACH: the number of entries that an access logs, 2 for logs_destinations().
+template <unsigned EACH>
+void count_entries(AccessSite& site, RequestLog& log) {
     RequestCounter counter(site, *log.warp->block->worker);
-    const unsigned entries_each = logs_destinations(site) ? 2 : 1;
     Request request;
     Rows rows = rows_of(log);
     if (!rows.count) return;
     uint8_t even[log_entries];
     find_even(rows, rows.shortest, even);
-    for (unsigned k = 0; k < rows.longest; k += entries_each) {
+    for (unsigned k = 0; k < rows.longest; k += EACH) {
         request.even = k < rows.shortest && even[k];
         request.step = static_cast<int32_t>(rows.entries[rows.count > 1][k] - rows.entries[0][k]);
-        if (entries_each == 1 && request.even && counter.has_formula(rows.count, request.step)) {
+        if (EACH == 1 && request.even && counter.has_formula(rows.count, request.step)) {
             request.count = rows.count;
             request.entry[0] = rows.entries[0][k];
             request.lane[0] = rows.lane[0];
@@ -93,7 +94,7 @@ void count_log(AccessSite& site, RequestLog& log) {
             gather(rows, k, request);
         }
         counter.count(request);
-        if (entries_each == 2) {
+        if constexpr (EACH == 2) {
             Request destinations;
             gather(rows, k + 1, destinations);
             counter.count_destinations(request, destinations.entry);
@@ -106,7 +107,10 @@ void count_log(AccessSite& site, RequestLog& log) {
 }
 
 void count_and_empty(AccessSite& site, RequestLog& log) {
-    count_log(site, log);
+    if (logs_destinations(site))
+        count_entries<2>(site, log);
+    else
+        count_entries<1>(site, log);
     log.lanes = 0;
     log.warp = nullptr;
 }
