@@ -35,7 +35,7 @@ _INVALID_VALUE, _OUT_OF_MEMORY = 1, 2
 """CUDA's error codes."""
 _HEAD = re.compile(
     r"signal (?P<signal>\d{1,3})\nstatus (?P<status>\d{1,3})\ntimeout (?P<timeout>[\d.e+]{1,20})\n"
-    r"place (?P<place>-?\d{1,19})\nkernel (?P<kernel>[^\n]{0,400})\nrefused (?P<refused>[^\n]{0,200})\n"
+    r"places(?P<places>(?: -?\d{1,19}){0,8})\nkernel (?P<kernel>[^\n]{0,400})\nrefused (?P<refused>[^\n]{0,200})\n"
 )
 
 
@@ -229,8 +229,9 @@ def _read(outcome: Outcome, report: Path, program: Path) -> None:
         return
     outcome.signal, outcome.kernel, outcome.refused = int(head["signal"]), head["kernel"], head["refused"]
     outcome.exit_status, outcome.timed_out = int(head["status"]), outcome.timed_out or float(head["timeout"]) or None
-    if offset := int(head["place"]):
-        outcome.place = symbolizer(program).locate([offset])[offset]
+    offsets = [int(offset) for offset in head["places"].split()]
+    places = symbolizer(program).locate(offsets)
+    outcome.place = next((places[offset] for offset in offsets if places[offset].line), UNKNOWN)
     try:
         outcome.report = Report.from_json(text[head.end() :], library=program)
     except InvalidReport as problem:

@@ -184,13 +184,16 @@ bool is_return_address(uintptr_t word) {
 #endif
 }
 
-// Returns the first word between two places on a stack that is a return address in the program's code, or null.
-const void* on_stack(uintptr_t stack, uintptr_t top) {
-    for (stack = (stack + 7) & ~static_cast<uintptr_t>(7); stack < top; stack += sizeof(uintptr_t)) {
+// Returns the first words between two places on a stack that are return addresses in the program's code.
+Places on_stack(uintptr_t stack, uintptr_t top) {
+    Places found;
+    size_t count = 0;
+    for (stack = (stack + 7) & ~static_cast<uintptr_t>(7); stack < top && count < Places::most;
+         stack += sizeof(uintptr_t)) {
         uintptr_t word = *reinterpret_cast<const uintptr_t*>(stack);
-        if (is_return_address(word)) return reinterpret_cast<const void*>(word);
+        if (is_return_address(word)) found.address[count++] = reinterpret_cast<const void*>(word);
     }
-    return nullptr;
+    return found;
 }
 
 // Returns whether an address is in a stub of the procedure linkage table: a jump to a function of another library, whose
@@ -218,7 +221,7 @@ const void* place_of(const void* context, const Worker& worker) {
     uintptr_t low = reinterpret_cast<uintptr_t>(worker.fiber->low);
     uintptr_t top = reinterpret_cast<uintptr_t>(worker.fiber->top);
     uintptr_t stack = stack_pointer(context);
-    const void* found = stack >= low ? on_stack(stack, top) : nullptr;
+    const void* found = stack >= low ? on_stack(stack, top).address[0] : nullptr;
     return found ? found : thread->call_address;
 }
 
@@ -322,15 +325,15 @@ bool was_write([[maybe_unused]] const void* context) {
 #endif
 }
 
-const void* place_in_program(const void* context, uintptr_t top) {
+Places places_in_program(const void* context, uintptr_t top) {
     Worker* worker = current_worker;
-    if (worker && worker->grid && current_thread) return place_of(context, *worker);
+    if (worker && worker->grid && current_thread) return {{place_of(context, *worker)}};
     uintptr_t pc = program_counter(context);
-    if (in_kernel_code(pc)) return reinterpret_cast<const void*>(pc + 1);
+    if (in_kernel_code(pc)) return {{reinterpret_cast<const void*>(pc + 1)}};
     if (top) return on_stack(stack_pointer(context), top);
 #if defined(__linux__)
     pthread_attr_t attributes;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return nullptr;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
     void* lowest = nullptr;
     size_t bytes = 0;
     pthread_attr_getstack(&attributes, &lowest, &bytes);
@@ -338,7 +341,7 @@ const void* place_in_program(const void* context, uintptr_t top) {
     uintptr_t stack = stack_pointer(context), low = reinterpret_cast<uintptr_t>(lowest);
     if (stack >= low && stack < low + bytes) return on_stack(stack, low + bytes);
 #endif
-    return nullptr;
+    return {};
 }
 
 bool stop_running_grid() {

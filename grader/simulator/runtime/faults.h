@@ -39,10 +39,16 @@ class WorkerSignals {
 // Records the address of a whole program's code, before its first line runs.
 void keep_place_of_program(void* address);
 
-// Returns the place in the program's code where a signal arrived, in the form of a return address. During a launch, it
-// is the place of the running CUDA thread. Returns null if the place is unknown. `top`: the end of the host's stack, if
-// the caller knows it.
-const void* place_in_program(const void* context, uintptr_t top = 0);
+// Places in a program's code, in the form of return addresses; null after the last one. On a stack, an earlier call may
+// have left the return address of code that has no source line, so the reader takes the first place that has one.
+struct Places {
+    static constexpr size_t most = 8;
+    const void* address[most] = {};
+};
+
+// Returns the places in the program's code where a signal may have arrived, the most probable first. During a launch,
+// the place is that of the running CUDA thread. `top`: the end of the host's stack, if the caller knows it.
+Places places_in_program(const void* context, uintptr_t top = 0);
 // Returns whether a memory fault was a write, where the processor tells.
 bool was_write(const void* context);
 

@@ -4,7 +4,7 @@
 // file and runs the reporter, a command that was linked into it. The settings are then environment variables, such as
 // GRADER_TIMEOUT.
 //
-// The file begins with lines that say how the program ended: "signal NUMBER", "place OFFSET" in the program,
+// The file begins with lines that say how the program ended: "signal NUMBER", "places OFFSET..." in the program,
 // "kernel NAME", "refused WHAT" for what the simulator does not support. The report follows.
 #include "program.h"
 
@@ -50,7 +50,7 @@ bool by_grader_run = false;
 volatile sig_atomic_t noted = 0;  // the program was told how to save time
 int ending_signal = 0;            // the signal that ends the program
 int waiting_signal = 0;           // a signal that arrived while a launch ran; 0: none
-const void* waiting_place = nullptr;
+Places waiting_places;
 
 constexpr char with_options[] =
     "check only 8 blocks of each launch by --check-blocks 8, only the first 3 launches of each kernel by "
@@ -92,7 +92,7 @@ void show(const char* path) {
     if (child > 0) waitpid(child, &status, 0);
 }
 
-void leave_report(int signal, const void* place, const char* kernel, const char* refused = "", int status = 0) {
+void leave_report(int signal, const Places& places, const char* kernel, const char* refused = "", int status = 0) {
     if (written || getpid() != program) return;
     written = 1;
     bool temporary = !report_path[0];
@@ -100,9 +100,15 @@ void leave_report(int signal, const void* place, const char* kernel, const char*
     int file = temporary ? mkstemp(path) : open(report_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0) return;
     char line[500];
-    snprintf(line, sizeof line, "signal %d\nstatus %d\ntimeout %g\nplace %lld\nkernel %s\nrefused %s\n", signal,
-             status & 255, timed_out ? timeout_seconds : 0.0,
-             place ? static_cast<long long>(reinterpret_cast<uintptr_t>(place) - program_base) : 0LL, kernel, refused);
+    snprintf(line, sizeof line, "signal %d\nstatus %d\ntimeout %g\nplaces", signal, status & 255,
+             timed_out ? timeout_seconds : 0.0);
+    put(file, line);
+    for (size_t i = 0; i < Places::most && places.address[i]; ++i) {
+        snprintf(line, sizeof line, " %lld",
+                 static_cast<long long>(reinterpret_cast<uintptr_t>(places.address[i]) - program_base));
+        put(file, line);
+    }
+    snprintf(line, sizeof line, "\nkernel %s\nrefused %s\n", kernel, refused);
     put(file, line);
     put(file, sim_report());
     close(file);
@@ -140,26 +146,26 @@ void limit_report(int signal) {
     alarm(longest_report_seconds);
 }
 
-[[noreturn]] void end_by(int signal, const void* place, const char* kernel) {
+[[noreturn]] void end_by(int signal, const Places& places, const char* kernel) {
     limit_report(signal);
-    leave_report(signal, place, kernel);
+    leave_report(signal, places, kernel);
     die_of(signal);
 }
 
 void on_fault(int signal, siginfo_t*, void* context) {
     limit_report(signal);
-    end_by(signal, place_in_program(context), "");
+    end_by(signal, places_in_program(context), "");
 }
 
 void on_request(int signal, siginfo_t*, void* context) {
     if (waiting_signal) return;
-    const void* place = place_in_program(context);
+    const Places places = places_in_program(context);
     if (stop_running_grid()) {
         waiting_signal = signal;
-        waiting_place = place;
+        waiting_places = places;
         return;
     }
-    end_by(signal, place, "");
+    end_by(signal, places, "");
 }
 
 void on_timeout(int, siginfo_t* info, void* context) {
@@ -174,7 +180,7 @@ void at_exit() {
     int status = 0;
 #endif
     show_output();
-    leave_report(0, nullptr, "", "", status);
+    leave_report(0, {}, "", "", status);
 }
 
 [[noreturn]] void bad_variable(const char* name, const char* value, const char* needed) {
@@ -260,7 +266,7 @@ void program_notes_time() {
 
 void program_launch_ended(const char* kernel) {
     program_notes_time();
-    if (waiting_signal) end_by(waiting_signal, waiting_place, kernel);
+    if (waiting_signal) end_by(waiting_signal, waiting_places, kernel);
 }
 
 bool is_program() { return program != 0; }
@@ -271,7 +277,7 @@ void end_refused(const void* place, const char* kernel, const char* refused) {
     if (!program) return;
     show_output();
     fflush(nullptr);
-    leave_report(0, place, kernel, refused);
+    leave_report(0, {{place}}, kernel, refused);
     _exit(refused_status);
 }
 

@@ -194,8 +194,8 @@ bool is_of_device(const void* data, size_t bytes) {
 // Handles an access to closed device memory that no check preceded: the C library accessed it for the submission.
 void on_fault(int signal, siginfo_t* info, void* context) {
     if (in_call && !current_thread && arena::is_closed(info->si_addr))
-        stop(info->si_addr, 1, was_write(context), place_in_program(context, host_stack.base + host_stack.bytes),
-             "host_access");
+        stop(info->si_addr, 1, was_write(context),
+             places_in_program(context, host_stack.base + host_stack.bytes).address[0], "host_access");
     struct sigaction usual = {};
     usual.sa_handler = SIG_DFL;
     sigaction(signal, &usual, nullptr);  // the instruction faults again

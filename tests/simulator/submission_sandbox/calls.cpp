@@ -62,7 +62,7 @@ void open_device_memory() { closed = false; }
 }  // namespace arena
 bool find_global(const void*, GlobalVariable*) { return false; }
 bool was_write(const void*) { return true; }
-const void* place_in_program(const void*, uintptr_t) { return parts.function; }
+Places places_in_program(const void*, uintptr_t) { return {{parts.function}}; }
 void keep_place_of_program(void*) {}
 uintptr_t host_names_base = reinterpret_cast<uintptr_t>(host_names);
 size_t host_names_bytes = sizeof host_names;
