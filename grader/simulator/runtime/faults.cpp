@@ -103,7 +103,12 @@ uintptr_t program_counter(const void* context) {
 uintptr_t stack_pointer(const void* context) {
     return static_cast<uintptr_t>(static_cast<const ucontext_t*>(context)->REGISTER(REG_RSP, sp, __rsp, __sp));
 }
+
+uintptr_t frame_pointer(const void* context) {
+    return static_cast<uintptr_t>(static_cast<const ucontext_t*>(context)->REGISTER(REG_RBP, regs[29], __rbp, __fp));
+}
 #else
+uintptr_t frame_pointer(const void*) { return 0; }
 uintptr_t program_counter(const void*) { return 0; }
 uintptr_t stack_pointer(const void*) { return ~static_cast<uintptr_t>(0); }
 #endif
@@ -196,6 +201,24 @@ Places on_stack(uintptr_t stack, uintptr_t top) {
     return found;
 }
 
+// Returns the first return address in the program's code by the chain of frame pointers, which the kernel and the
+// simulator keep, or null. A function that has just been called has not yet stored its caller's frame pointer; its
+// return address is then on the top of the stack.
+const void* by_frames(uintptr_t stack, uintptr_t frame, uintptr_t top) {
+    for (uintptr_t place = stack; place < stack + 2 * sizeof(uintptr_t) && place + sizeof(uintptr_t) <= top;
+         place += sizeof(uintptr_t)) {
+        uintptr_t word = *reinterpret_cast<const uintptr_t*>(place);
+        if (is_return_address(word)) return reinterpret_cast<const void*>(word);
+    }
+    for (uintptr_t below = stack; frame >= below && frame % sizeof(uintptr_t) == 0 && frame + 16 <= top;) {
+        const auto* words = reinterpret_cast<const uintptr_t*>(frame);
+        if (is_return_address(words[1])) return reinterpret_cast<const void*>(words[1]);
+        below = frame + 1;
+        frame = words[0];
+    }
+    return nullptr;
+}
+
 // Returns whether an address is in a stub of the procedure linkage table: a jump to a function of another library, whose
 // return address is on the top of the stack. The stub has no source line.
 bool in_stub(uintptr_t pc) {
@@ -221,7 +244,8 @@ const void* place_of(const void* context, const Worker& worker) {
     uintptr_t low = reinterpret_cast<uintptr_t>(worker.fiber->low);
     uintptr_t top = reinterpret_cast<uintptr_t>(worker.fiber->top);
     uintptr_t stack = stack_pointer(context);
-    const void* found = stack >= low ? on_stack(stack, top).address[0] : nullptr;
+    const void* found = stack >= low ? by_frames(stack, frame_pointer(context), top) : nullptr;
+    if (!found && stack >= low) found = on_stack(stack, top).address[0];
     return found ? found : thread->call_address;
 }
 

@@ -13,6 +13,7 @@
 #include <initializer_list>
 
 #include "runtime/events.h"
+#include "runtime/faults.h"
 #include "runtime/fiber.h"
 #include "runtime/last_error.h"
 #include "submission_sandbox/sandbox.h"
