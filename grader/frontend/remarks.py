@@ -347,17 +347,21 @@ def _reads_itself(tokens: Tokens, i: int, assignment: int) -> bool:
     return False
 
 
-def _after_indices(tokens: Sequence[Token], i: int) -> int:
-    """Return the index of the token after a name and its indices."""
+def _ends_of_indices(tokens: Sequence[Token], i: int) -> list[int]:
+    """Return the closing brackets of the indices after the name at ``i``: two in ``x[i][j]``."""
+    ends: list[int] = []
     k = i + 1
     while k < len(tokens) and tokens[k].text == "[" and (end := closing(tokens, k)):
+        ends.append(end)
         k = end + 1
-    return k
+    return ends
+
+
+def _after_indices(tokens: Sequence[Token], i: int) -> int:
+    """Return the index of the token after a name and its indices."""
+    return [i, *_ends_of_indices(tokens, i)][-1] + 1
 
 
 def _indices(tokens: Sequence[Token], i: int) -> int:
     """Return the number of indices after the name at ``i``: 2 in ``x[i][j]``."""
-    k, count = i + 1, 0
-    while k < len(tokens) and tokens[k].text == "[" and (end := closing(tokens, k)):
-        k, count = end + 1, count + 1
-    return count
+    return len(_ends_of_indices(tokens, i))

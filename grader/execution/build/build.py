@@ -49,7 +49,7 @@ NVCC_FLAGS = "-std=c++17 -O3 -lineinfo --expt-relaxed-constexpr --extended-lambd
 """nvcc's flags for every kernel file and every architecture. Records of figures store them.
 
 -split-compile is not among them, although nvcc takes less time with it: kernels of days 7 and 10 then keep arrays in
-local memory instead of registers, and take two to three times as long.
+local memory instead of registers, and take much longer.
 
 A library for a GPU is compiled without ``EXTENDED_LAMBDA`` if it needs none. This does not change its machine code.
 """

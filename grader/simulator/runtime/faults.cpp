@@ -210,7 +210,9 @@ const void* by_frames(uintptr_t stack, uintptr_t frame, uintptr_t top) {
         uintptr_t word = *reinterpret_cast<const uintptr_t*>(place);
         if (is_return_address(word)) return reinterpret_cast<const void*>(word);
     }
-    for (uintptr_t below = stack; frame >= below && frame % sizeof(uintptr_t) == 0 && frame + 16 <= top;) {
+    // Code without frame pointers may have any number in this register.
+    for (uintptr_t below = stack;
+         frame >= below && frame % sizeof(uintptr_t) == 0 && frame < top - sizeof(uintptr_t);) {
         const auto* words = reinterpret_cast<const uintptr_t*>(frame);
         if (is_return_address(words[1])) return reinterpret_cast<const void*>(words[1]);
         below = frame + 1;
